@@ -36,8 +36,8 @@ from federated_optimizer import Topology, normalize
 from federated_optimizer.cutting.placing import place
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.rows.operator import RecursiveOperator
-from streamsql.algebra.like_patterns import like
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan, SourceKind, transform_up
+from streamsql.algebra.scalar_functions.like_patterns import like
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

@@ -26,8 +26,8 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from streamsql.reference import Database, evaluate
+from streamsql.wire.bundles.partitioning import HomeOwner, site_of
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.partitioning import HomeOwner, site_of
 
 TEXT, INTEGER, BOOLEAN = DataType.TEXT, DataType.INTEGER, DataType.BOOLEAN
 NOW = 20

@@ -23,7 +23,7 @@ from static_engine.tables.table_counts import counts_of
 from stream_engine.site.site_sources import SiteSources
 from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import Filter, Plan, walk_plan
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import MICROSECONDS, Value
 from streamsql.wire.fragments import filtered_scan
 

@@ -12,7 +12,7 @@ from stream_engine.simulation.topologies import TransitStub, transit_stub
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.types import Row
 from streamsql.errors import RecursionLimitError
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.bundles.partitioning import site_of
 
 SITES = 12
 

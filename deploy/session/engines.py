@@ -34,9 +34,9 @@ from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import FederationError, InternalError, UnsupportedError
 from streamsql.reference import evaluate
 from streamsql.syntax.statements import Statement
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.partitioning import site_of
 
 STATIC_SITE = "static"
 COORDINATOR = "coordinator"

@@ -26,7 +26,7 @@ from federated_optimizer.coordinator.statements.source_replacement import (
 )
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.operators.orders import in_order
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import (
     BoundQuery,

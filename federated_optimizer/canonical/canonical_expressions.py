@@ -30,7 +30,7 @@ from federated_optimizer.canonical.constant_folding import evaluated
 from federated_optimizer.canonical.expression_order import order_key
 from federated_optimizer.canonical.linear_comparisons import WHOLE
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.like_patterns import like_pattern
+from streamsql.algebra.scalar_functions.like_patterns import like_pattern
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.types import DataType
 

@@ -33,7 +33,7 @@ from federated_optimizer.canonical.linear_comparisons import (
     readings_of,
 )
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns, walk
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 
 MAX_ORDERED = 12

@@ -3,7 +3,7 @@
 import msgspec
 
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType, conforms
 
 

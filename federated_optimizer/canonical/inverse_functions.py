@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from federated_optimizer.canonical.linear_comparisons import WHOLE, Number, exact
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 
 _STEPS = 4

@@ -42,7 +42,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
 )
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.types import DataType
 

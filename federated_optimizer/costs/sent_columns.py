@@ -25,7 +25,7 @@ from streamsql.algebra.operators import (
     Window,
     walk_plan,
 )
-from streamsql.algebra.scalar_numbers import WORD
+from streamsql.algebra.scalar_functions.scalar_numbers import WORD
 from streamsql.data.types import DataType
 from streamsql.wire.batch_parts import Decimal, by_digits
 

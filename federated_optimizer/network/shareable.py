@@ -22,7 +22,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.algebra.streams import Emit, keeps_history
 from streamsql.catalog.system import is_site_source, is_system_table
-from streamsql.wire.closure_prints import closure_prints, is_kept
+from streamsql.wire.bundles.closure_prints import closure_prints, is_kept
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 

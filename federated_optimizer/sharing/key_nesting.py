@@ -15,7 +15,7 @@ the hour is no TIMESTAMP, and the hour is there.
 from collections.abc import Callable
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar_time import FIXED
+from streamsql.algebra.scalar_functions.scalar_time import FIXED
 from streamsql.data.types import DataType
 
 Same = Callable[[Expression, Expression], bool]

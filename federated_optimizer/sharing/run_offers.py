@@ -26,8 +26,8 @@ from streamsql.algebra.operators import (
 )
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.read_gate import Read
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.trimmed_bundles import is_trimmed
 
 _ROW_BY_ROW = (Scan, Window, Filter, Project, UnionAll, Join)
 """Operators of gateways whose rows together are those of the whole source."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from static_engine.lake.lake_errors import LakeError
-from streamsql.wire.lake_messages import JobState, LakeJob
+from streamsql.wire.stored_tables.lake_messages import JobState, LakeJob
 
 MAX_WAITING = 50
 MAX_KEPT = 100

@@ -18,7 +18,7 @@ from static_engine.care.lake_figures import time_column
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.lake_scan import moment
 from streamsql.data.types import EARLIEST, LATEST
-from streamsql.wire.lake_messages import ExportFormat
+from streamsql.wire.stored_tables.lake_messages import ExportFormat
 
 MAX_FILES = 100
 """Exports that a folder holds; somebody takes them away."""

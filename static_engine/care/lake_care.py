@@ -30,8 +30,14 @@ from static_engine.lake.lake_errors import DAMAGE, LakeError
 from static_engine.lake.lake_scan import moment
 from streamsql.catalog.keep_options import DAY, FOREVER, NO, Keeping, keep_of, rollups_of
 from streamsql.errors import FederationError
-from streamsql.wire.lake_messages import LakeJob, LakeRequest, LakeSample, LakeTable, LakeTask
 from streamsql.wire.messages import KeptSource
+from streamsql.wire.stored_tables.lake_messages import (
+    LakeJob,
+    LakeRequest,
+    LakeSample,
+    LakeTable,
+    LakeTask,
+)
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,12 @@ from static_engine.lake.kept_readings import EVENT_TIME, READINGS
 from static_engine.lake.lake import NAMESPACES, Lake
 from static_engine.lake.lake_errors import DAMAGE
 from streamsql.errors import FederationError
-from streamsql.wire.lake_messages import MAX_COLUMNS, MAX_TABLES, LakeColumn, LakeTable
+from streamsql.wire.stored_tables.lake_messages import (
+    MAX_COLUMNS,
+    MAX_TABLES,
+    LakeColumn,
+    LakeTable,
+)
 
 SHOWN = (*NAMESPACES, ROLLUPS)
 

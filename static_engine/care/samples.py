@@ -13,7 +13,7 @@ from static_engine.lake.kept_readings import EVENT_TIME, TIME, WITHDRAWN
 from static_engine.lake.lake_scan import moment
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.wire.bounds import RowValue
-from streamsql.wire.lake_messages import MAX_BUCKETS, LakeSample
+from streamsql.wire.stored_tables.lake_messages import MAX_BUCKETS, LakeSample
 
 BUCKETS = 120
 MAX_READ = 2_000_000

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from static_engine.sources.table_errors import TableError
 from streamsql.algebra.row_changes import MergeError, RowChange, merged_rows, updated_rows
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 Key = tuple[Value, ...]
 

@@ -14,7 +14,7 @@ from host.mqtt.publishing import publish_or_warn
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.stored_tables.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from static_engine.sources.declared_options import table_options
 from static_engine.sources.managed_rows import lake_of
 from static_engine.sources.table_locations import Locations
 from streamsql.catalog.table_options import CHANGED_SOURCES, TableSource
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 
 def change_table(change: TableChange, locations: Locations) -> int:

@@ -37,10 +37,10 @@ from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, sqlite_file
 from static_engine.sources.values.column_matching import match_columns
 from static_engine.sources.values.conversion import batch_of_values, plain, rows_in
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import MICROSECONDS, DataType, Row, Value, coerce, text_of, timestamp_text
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 DIALECTS = ("sqlite", "postgresql")
 _DAY = 86_400 * MICROSECONDS

@@ -20,7 +20,7 @@ from static_engine.lake.managed_tables import ManagedTables, Rewritten
 from static_engine.sources.values.conversion import convert_batch, rows_in
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 
 def change_managed(change: TableChange, tables: ManagedTables) -> int:

@@ -31,7 +31,7 @@ from streamsql.catalog.table_options import TableSource
 from streamsql.data.delta import Delta, expand
 from streamsql.data.types import Row
 from streamsql.errors import FederationError, InternalError
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 log = logging.getLogger(__name__)
 

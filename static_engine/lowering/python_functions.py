@@ -19,7 +19,7 @@ from pyspark.sql.types import DataType as SparkType
 import streamsql
 from static_engine.lowering import worker_aggregates
 from static_engine.lowering.spark_types import SPARK_TYPES
-from streamsql.algebra import scalar
+from streamsql.algebra.scalar_functions import scalar
 from streamsql.data.types import DataType
 
 for _package in (streamsql, worker_aggregates):
@@ -59,7 +59,7 @@ def call_python(
 
 
 def call_python_cast(argument: Column, result: DataType) -> Column:
-    """Return `CAST(argument AS result)` as `streamsql.algebra.scalar.cast` does it."""
+    """Return `CAST(argument AS result)` as `scalar_functions.scalar.cast` does it."""
     return _cast(result, SparkContext._gateway)(argument)  # noqa: SLF001
 
 

@@ -22,7 +22,7 @@ from static_engine.lowering.spark_operators import (
 from static_engine.lowering.spark_types import INTEGRAL, SPARK_TYPES, as_type, constant, null
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.expressions import Column as ColumnReference
-from streamsql.algebra.scalar import FUNCTIONS
+from streamsql.algebra.scalar_functions.scalar import FUNCTIONS
 from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
 from streamsql.data.types import DataType, Value
 from streamsql.errors import InternalError

@@ -5,7 +5,7 @@ from pyspark.sql import functions as fn
 
 from static_engine.lowering.spark_types import constant
 from streamsql.algebra.expressions import Expression, Literal
-from streamsql.algebra.scalar_text import MAX_LENGTH
+from streamsql.algebra.scalar_functions.scalar_text import MAX_LENGTH
 from streamsql.data.types import DataType
 
 # Python's white space; Spark's own TRIM knows the space character only.

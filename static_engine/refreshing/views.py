@@ -19,8 +19,8 @@ from streamsql.algebra.operators import Plan
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.errors import FederationError, InternalError
-from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import RefreshState
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,8 @@ from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import FederationError, WireError
 from streamsql.history.past_plans import fixed
 from streamsql.wire.batch_parts import SentParts
+from streamsql.wire.bundles.partitioning import site_of
+from streamsql.wire.bundles.trimmed_bundles import goes_on_trimmed
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import (
     GATEWAY_ROW_BYTES,
@@ -22,8 +24,6 @@ from streamsql.wire.fragments import (
     FragmentBundle,
 )
 from streamsql.wire.messages import DeltaBatch, FlowReport
-from streamsql.wire.partitioning import site_of
-from streamsql.wire.trimmed_bundles import goes_on_trimmed
 
 RESULT = ""
 """The destination of a query's result, as engines name it."""

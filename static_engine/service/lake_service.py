@@ -28,8 +28,8 @@ from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTask
 from streamsql.wire.messages import KeptSource, TableSet
+from streamsql.wire.stored_tables.lake_messages import LakeAnswer, LakeRequest, LakeTask
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)

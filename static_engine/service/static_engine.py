@@ -47,10 +47,10 @@ from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.lake_messages import LakeRequest
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
-from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.lake_messages import LakeRequest
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.table_changes import TableChange
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType, Value, display, text_of
-from streamsql.wire.lake_messages import ColumnFigures
+from streamsql.wire.stored_tables.lake_messages import ColumnFigures
 
 BARS = 24
 MAX_TEXT = 120

@@ -20,7 +20,7 @@ from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import DataType, display
 from streamsql.redaction import redacted, redacted_address
 from streamsql.wire.bounds import RowValue
-from streamsql.wire.lake_messages import (
+from streamsql.wire.stored_tables.lake_messages import (
     MAX_COLUMNS,
     MAX_TABLES,
     ColumnFigures,

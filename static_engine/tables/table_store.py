@@ -25,7 +25,7 @@ from static_engine.sources.values.conversion import arrow_schema
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 
 class TableChangedError(TableError):

@@ -7,10 +7,10 @@ from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, 
 from stream_engine.state.columns import picker
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
+from streamsql.wire.bundles.partitioning import HomeOwner, site_of
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import DeltaBatch
-from streamsql.wire.partitioning import HomeOwner, site_of
 
 Owner = Callable[[Row, Sequence[str]], str]
 """Chooses, of some sites, the one that owns a key."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stream_engine.exchange.channel_inbox import Reader
 from stream_engine.exchange.filter_bank import FilterBank
 from stream_engine.exchange.needed_rows import NeededRows
-from streamsql.algebra.scalar import compile_filter
+from streamsql.algebra.scalar_functions.scalar import compile_filter
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
 

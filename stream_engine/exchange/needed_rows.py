@@ -1,6 +1,6 @@
 """The rows of a fragment that a plan does not drop at once, and one column to find them by.
 
-Comparisons are those of generated code (`streamsql.algebra.scalar`): of Python's values, never TRUE
+Comparisons are those of generated code (`scalar_functions.scalar`): of Python's values, never TRUE
 for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
 """
 

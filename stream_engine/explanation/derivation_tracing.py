@@ -53,7 +53,12 @@ from streamsql.algebra.operators import (
     Window,
 )
 from streamsql.algebra.row_explanations import BaseRow, Leaf, scan_of, sources_of
-from streamsql.algebra.scalar import compile_expression, compile_predicate, compile_row, key_of
+from streamsql.algebra.scalar_functions.scalar import (
+    compile_expression,
+    compile_predicate,
+    compile_row,
+    key_of,
+)
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row, Value
 

@@ -31,7 +31,7 @@ from streamsql.algebra.operators import (
     Younger,
 )
 from streamsql.algebra.row_explanations import Contents, Leaf
-from streamsql.algebra.scalar import key_of
+from streamsql.algebra.scalar_functions.scalar import key_of
 from streamsql.data.delta import Delta, accumulate, from_rows
 from streamsql.data.types import Row
 from streamsql.errors import InternalError, RecursionLimitError, UnsupportedError

@@ -14,7 +14,7 @@ from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.probing import ProbePlan, RulePlans
 from stream_engine.recursion.program.rules import RECURSIVE, LeafUse
 from streamsql.algebra.expressions import conjunction
-from streamsql.algebra.scalar import compile_predicate, key_of
+from streamsql.algebra.scalar_functions.scalar import compile_predicate, key_of
 from streamsql.data.types import Row
 from streamsql.errors import InternalError
 

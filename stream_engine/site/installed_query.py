@@ -28,10 +28,10 @@ from stream_engine.site.query_recursions import (
 from stream_engine.state.source_relation import SourceChanges, TimedDelta
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
-from streamsql.wire.trimmed_bundles import is_trimmed
 
 
 class InstalledQuery:

@@ -8,9 +8,9 @@ from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.operators import Fixpoint
+from streamsql.wire.bundles.partitioning import HomeOwner
 from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import RecursionReport
-from streamsql.wire.partitioning import HomeOwner
 
 _MOST = 2**63 - 1
 

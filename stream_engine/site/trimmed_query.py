@@ -7,8 +7,8 @@ nothing. Readers of the result keep the rows that they have, and wait.
 from typing import TYPE_CHECKING
 
 from stream_engine.sharing.slots import slots_of
+from streamsql.wire.bundles.trimmed_bundles import goes_on_trimmed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.trimmed_bundles import goes_on_trimmed
 
 if TYPE_CHECKING:
     from stream_engine.site.installed_query import InstalledQuery

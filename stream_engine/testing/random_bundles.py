@@ -16,8 +16,8 @@ from streamsql.data.delta import Delta, accumulate, expand
 from streamsql.data.types import DataType, Row
 from streamsql.reference.evaluate import evaluate
 from streamsql.reference.reference_database import Database
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.partitioning import site_of
 
 
 @st.composite

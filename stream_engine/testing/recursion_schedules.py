@@ -33,7 +33,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.reference import Database, evaluate
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.bundles.partitioning import site_of
 
 BaseRow = tuple[str, Row]
 """Name of a base relation and one of its rows."""

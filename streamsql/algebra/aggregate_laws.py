@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
-from streamsql.algebra.scalar_numbers import WORD
+from streamsql.algebra.scalar_functions.scalar_numbers import WORD
 from streamsql.data.types import DataType
 
 F = AggregateFunction

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from streamsql.algebra.expressions import Call, Column, Expression, conjuncts
-from streamsql.algebra.scalar import compile_expression, compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_expression, compile_predicate
 from streamsql.data.types import Row
 
 MAX_PAIRS = 10_000_000

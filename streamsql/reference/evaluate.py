@@ -35,7 +35,7 @@ from streamsql.algebra.operators import (
     refers_to,
     with_inputs,
 )
-from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
+from streamsql.algebra.scalar_functions.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError, RecursionLimitError, RecursionRoundsError

@@ -12,7 +12,7 @@ from typing import Any
 from streamsql.algebra.aggregates import discrete_place
 from streamsql.algebra.exact_totals import exact_sum
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_expression, in_range
+from streamsql.algebra.scalar_functions.scalar import compile_expression, in_range
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value

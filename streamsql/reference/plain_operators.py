@@ -17,7 +17,7 @@ from streamsql.algebra.operators import (
     WindowFunction,
 )
 from streamsql.algebra.operators.orders import in_order
-from streamsql.algebra.scalar import compile_expression, key_of
+from streamsql.algebra.scalar_functions.scalar import compile_expression, key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import GREATEST_TIME, LEAST_TIME, Row, Value
 from streamsql.reference.group_aggregates import aggregate

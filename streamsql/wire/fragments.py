@@ -44,7 +44,7 @@ class Fragment(msgspec.Struct, frozen=True):
     Its output goes to `consumer` (another fragment) at `destinations`, or, when `consumer` is
     empty, to the console as the query's result. Any number of fragments may read it there
     (`FragmentBundle.readers`): its rows are sent once, and `consumer` is the first of them. With
-    several destinations rows go to the one that `streamsql.wire.partitioning.site_of` chooses by
+    several destinations rows go to the one that `bundles.partitioning.site_of` chooses by
     the columns of `partition`; an empty `partition` with several destinations sends every row to
     all of them.
 

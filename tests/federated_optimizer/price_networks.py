@@ -15,8 +15,8 @@ from stream_engine.simulation.network import CONSOLE, Network
 from streamsql.algebra.operators import Scan
 from streamsql.binder import BoundQuery
 from streamsql.data.events import SourceEvent
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.fragments import RecursionPlan
-from streamsql.wire.partitioning import site_of
 
 Link = tuple[str, str]
 

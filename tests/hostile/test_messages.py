@@ -25,18 +25,6 @@ from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fill_messages import FillColumn, FillRow, FillRows, FillWanted
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.lake_messages import (
-    ColumnFigures,
-    JobState,
-    LakeAnswer,
-    LakeColumn,
-    LakeJob,
-    LakeRequest,
-    LakeSample,
-    LakeTable,
-    LakeTask,
-    TableFigures,
-)
 from streamsql.wire.messages import (
     Command,
     DeltaBatch,
@@ -51,7 +39,6 @@ from streamsql.wire.messages import (
     WeightedRow,
 )
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
-from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import (
     Birth,
     ColumnCount,
@@ -62,7 +49,20 @@ from streamsql.wire.site_messages import (
 )
 from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.stored_tables.lake_messages import (
+    ColumnFigures,
+    JobState,
+    LakeAnswer,
+    LakeColumn,
+    LakeJob,
+    LakeRequest,
+    LakeSample,
+    LakeTable,
+    LakeTask,
+    TableFigures,
+)
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.table_changes import TableChange, TableChanged
 from streamsql.wire.trial_messages import SAMPLE, SourceTrial, TrialReport, TrialSample
 from tests.hostile.payloads import HostilePayloads
 from tests.hostile.services import (

@@ -29,7 +29,7 @@ from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import evaluate
 from streamsql.reference.reference_database import Database, contents
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.bundles.partitioning import site_of
 from tests.conformance.duckdb_peer import rounded
 from tests.random_queries.duckdb_oracle import shared_duckdb
 from tests.random_queries.oracles import Oracle, Tally

@@ -33,7 +33,7 @@ from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWante
 from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState, SourceCount
 from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.table_changes import TableChanged
+from streamsql.wire.stored_tables.table_changes import TableChanged
 from streamsql.wire.topics import PREFIX
 from tests.hostile.payloads import HostilePayloads
 from tests.security.broker_rights import stated_by_method

@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from streamsql.errors import DeploymentError
-from streamsql.wire.lake_messages import (
+from streamsql.wire.stored_tables.lake_messages import (
     ColumnFigures,
     JobState,
     LakeAnswer,

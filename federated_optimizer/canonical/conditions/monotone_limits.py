@@ -20,7 +20,7 @@ from federated_optimizer.canonical.regions.regions import (
     region,
 )
 from streamsql.algebra.expressions import Column, Expression, Literal, map_columns, walk
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 
 

@@ -14,7 +14,7 @@ from federated_optimizer.canonical.regions.pattern_inclusion import (
 )
 from federated_optimizer.canonical.regions.regions import Domain, Region, beginning_with, compared
 from streamsql.algebra.expressions import Call, Expression
-from streamsql.algebra.like_patterns import LikePattern
+from streamsql.algebra.scalar_functions.like_patterns import LikePattern
 
 _TRUE = compared(Domain.TRUTH, "=", 1)
 

@@ -9,7 +9,7 @@ from federated_optimizer.canonical.conditions.terms import Term, term_of
 from federated_optimizer.canonical.linear_comparisons import Number, exact
 from federated_optimizer.canonical.regions.regions import Domain, Region, before, behind, region
 from streamsql.algebra.expressions import Column, Expression, Literal, map_columns, walk
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.types import DataType
 

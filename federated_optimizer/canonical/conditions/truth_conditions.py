@@ -52,7 +52,7 @@ from federated_optimizer.canonical.regions.regions import (
     region,
 )
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.like_patterns import LikePattern, like_pattern
+from streamsql.algebra.scalar_functions.like_patterns import LikePattern, like_pattern
 from streamsql.data.types import DataType
 
 _EXACT_DOUBLES = 2**53

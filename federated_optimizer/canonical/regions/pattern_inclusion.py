@@ -1,7 +1,7 @@
 """Patterns of LIKE that match every text that another one matches."""
 
 from federated_optimizer.canonical.regions.regions import Span
-from streamsql.algebra.like_patterns import LikePattern
+from streamsql.algebra.scalar_functions.like_patterns import LikePattern
 
 _MANY = ""
 """Stands for any characters; None stands for one, as in `LikePattern`."""

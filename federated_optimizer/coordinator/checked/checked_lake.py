@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError, check_action
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.errors import FederationError
-from streamsql.wire.lake_messages import LakeAnswer, LakeJob, LakeRequest, LakeTask
+from streamsql.wire.stored_tables.lake_messages import LakeAnswer, LakeJob, LakeRequest, LakeTask
 
 _QUESTIONS = (LakeTask.STATUS, LakeTask.JOBS, LakeTask.SAMPLE, LakeTask.STORED)
 _ROLLUP = re.compile(r"__1[mhd]$")

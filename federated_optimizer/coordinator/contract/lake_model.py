@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from streamsql.wire.lake_messages import LakeAnswer, LakeRequest
+from streamsql.wire.stored_tables.lake_messages import LakeAnswer, LakeRequest
 
 
 class LakeApi(Protocol):

@@ -9,13 +9,13 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.lake_messages import LAKE, LakeRequest
 from streamsql.wire.messages import Command, KeptSource, TableSet
-from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_orders import encode_order
-from streamsql.wire.table_changes import CHANGE, TableChange
+from streamsql.wire.stored_tables.lake_messages import LAKE, LakeRequest
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.table_changes import CHANGE, TableChange
 from streamsql.wire.topics import Topics, level_of
 
 RefreshOrders = tuple[RefreshOrder, ...]

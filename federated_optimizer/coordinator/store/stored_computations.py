@@ -13,8 +13,8 @@ from federated_optimizer.coordinator.computations.run_nodes import shapes_of
 from federated_optimizer.coordinator.store.schema.computation_tables import computations
 from federated_optimizer.sharing.part_relations import part_relations
 from streamsql.algebra.operators import Plan
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.trimmed_bundles import is_trimmed
 
 PARTS = ("literals", "disjunctions", "predicate_sets", "group_keys", "inputs")
 """Relations of what a run computes; see `sharing.part_relations`."""

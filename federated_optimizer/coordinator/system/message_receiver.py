@@ -15,7 +15,6 @@ from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_compressed_packed, decode_json, decode_packed, encode_json
-from streamsql.wire.lake_messages import LakeAnswer
 from streamsql.wire.messages import Command, DeltaBatch, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import (
     ENGINE_ROLES,
@@ -25,7 +24,8 @@ from streamsql.wire.site_messages import (
     SiteState,
     SourceCount,
 )
-from streamsql.wire.table_changes import TableChanged
+from streamsql.wire.stored_tables.lake_messages import LakeAnswer
+from streamsql.wire.stored_tables.table_changes import TableChanged
 from streamsql.wire.topics import check_id
 from streamsql.wire.trial_messages import TrialReport
 

@@ -15,10 +15,10 @@ from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
-from streamsql.wire.partitioning import site_of
 
 _WORK = "a query over the system's tables"
 

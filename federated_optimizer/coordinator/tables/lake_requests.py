@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
 from streamsql.errors import DeploymentError
-from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTask
+from streamsql.wire.stored_tables.lake_messages import LakeAnswer, LakeRequest, LakeTask
 
 MAX_WAITING = 50
 _QUESTIONS = (LakeTask.STATUS, LakeTask.JOBS, LakeTask.SAMPLE, LakeTask.STORED)

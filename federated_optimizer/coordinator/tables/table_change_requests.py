@@ -24,7 +24,7 @@ from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.history.past_plans import fixed
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import Delete, Insert, Merge, Update
-from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.stored_tables.table_changes import TableChange, TableChanged
 
 Changing = Insert | Delete | Update | Merge
 

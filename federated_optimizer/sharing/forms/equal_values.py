@@ -5,7 +5,7 @@ tell them apart: `CAST(x AS TEXT)`, `ATAN2(x, y)`. Of all other types equal valu
 """
 
 from streamsql.algebra.expressions import Call, Column, Expression, columns_of, walk
-from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS
+from streamsql.algebra.scalar_functions.scalar_numbers import NUMERIC_FUNCTIONS
 from streamsql.data.types import DataType
 
 _BY_VALUE = frozenset(

@@ -45,7 +45,7 @@ from static_engine.sources.values.column_matching import match_columns
 from static_engine.sources.values.conversion import batch_of_values
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.expressions import Column, Expression, walk
-from streamsql.algebra.scalar import in_range
+from streamsql.algebra.scalar_functions.scalar import in_range
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value
 

@@ -36,7 +36,7 @@ from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F
-from streamsql.algebra.scalar import compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_row
 from streamsql.data.types import DataType, Row, Value
 
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from stream_engine.operators.aggregates.accumulator import Changes, MergingAccumulator
 from streamsql.algebra.exact_totals import exact_of, exact_text
-from streamsql.algebra.scalar import in_range
+from streamsql.algebra.scalar_functions.scalar import in_range
 from streamsql.data.types import Value
 
 

@@ -8,7 +8,7 @@ from typing_extensions import override
 from stream_engine.operators.aggregates.accumulator import Accumulator, Changes
 from stream_engine.state.ranked_order import RankedOrder
 from streamsql.algebra.aggregates import AggregateCall, discrete_place
-from streamsql.algebra.scalar import in_range
+from streamsql.algebra.scalar_functions.scalar import in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Value
 

@@ -7,7 +7,7 @@ from typing import Any
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_row, in_range
+from streamsql.algebra.scalar_functions.scalar import compile_row, in_range
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import DataType, Row, Value
 

@@ -8,7 +8,7 @@ from typing_extensions import override
 from stream_engine.operators.joins.join_state import KeyedJoin, Keys, ResidualJoin
 from stream_engine.state.indexed_relation import Bucket, IndexedRelation, KeyedRows, rows_in, settle
 from streamsql.algebra.expressions import Expression
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

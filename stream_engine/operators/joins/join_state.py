@@ -24,7 +24,7 @@ from stream_engine.state.indexed_relation import (
 )
 from stream_engine.state.ordered_index import OrderedIndex
 from streamsql.algebra.expressions import Column, Expression
-from streamsql.algebra.scalar import compile_expression, compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_expression, compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 from streamsql.errors import InternalError

@@ -10,7 +10,7 @@ from typing_extensions import override
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.indexed_relation import HoldsIndexes, Index, IndexedRelation, KeyedRows
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

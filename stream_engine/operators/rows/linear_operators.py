@@ -7,7 +7,7 @@ from typing_extensions import override
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression
-from streamsql.algebra.scalar import compile_filter, compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_filter, compile_row
 from streamsql.data.delta import Delta, from_rows
 from streamsql.data.types import Row
 from streamsql.errors import InternalError

@@ -26,7 +26,7 @@ from stream_engine.state.columns import picker
 from stream_engine.state.row_order import Entry, entry_function, row_of
 from streamsql.algebra.operators import OverWindow, WindowCall, WindowFunction
 from streamsql.algebra.over_windows import NUMBERING, PEER_RANKS, SHIFTING
-from streamsql.algebra.scalar import compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_row
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row, Value
 

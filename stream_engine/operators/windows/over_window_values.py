@@ -10,7 +10,7 @@ from stream_engine.state.ranked_order import RankedOrder
 from stream_engine.state.row_order import GREATEST, Entry, row_of
 from streamsql.algebra.operators import WindowCall, WindowFunction
 from streamsql.algebra.over_windows import run_of
-from streamsql.algebra.scalar import compile_expression, compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_expression, compile_row
 from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError
 

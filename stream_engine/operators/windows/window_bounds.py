@@ -8,7 +8,7 @@ from stream_engine.operators.rows.operator import TimedOperator
 from stream_engine.operators.windows.stretches import ALWAYS, stretch_of
 from stream_engine.state.source_relation import TimedDelta, TimedRow
 from streamsql.algebra.operators import WindowBounds
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 from streamsql.errors import InternalError

@@ -14,7 +14,7 @@ from typing import Any
 from stream_engine.recursion.program.item_tables import values_at
 from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
-from streamsql.algebra.scalar import key_of
+from streamsql.algebra.scalar_functions.scalar import key_of
 from streamsql.data.types import DataType, Row
 
 

@@ -21,7 +21,7 @@ from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange
 from stream_engine.recursion.kernels.kernel_search import Keys, Old
 from stream_engine.recursion.kernels.rows_view import search_of
 from stream_engine.recursion.program.program import Program
-from streamsql.algebra.scalar import compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_row
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

@@ -21,7 +21,7 @@ from streamsql.algebra.expressions import (
     conjunction,
     shifted,
 )
-from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
+from streamsql.algebra.scalar_functions.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.types import Row
 
 _SLACK = 1.001

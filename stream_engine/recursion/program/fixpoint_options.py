@@ -17,7 +17,7 @@ from streamsql.algebra.choices import (
     Way,
 )
 from streamsql.errors import UnsupportedError
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.bundles.partitioning import site_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.program.item_tables import Item, ItemTable, values_at
 from stream_engine.recursion.program.rules import LeafUse
 from streamsql.algebra.expressions import conjunction
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta, add, switched
 from streamsql.data.types import Row
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from stream_engine.recursion.program.rules import RECURSIVE, Rule
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.data.types import Row
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.bundles.partitioning import site_of
 
 OwnerFunction = Callable[[Row, tuple[str, ...]], str]
 _CACHED_OWNERS = 65_536

@@ -21,7 +21,7 @@ from streamsql.algebra.expressions import (
     conjunction,
     map_columns,
 )
-from streamsql.algebra.scalar import compile_predicate, compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_predicate, compile_row
 from streamsql.data.types import Row
 
 Annotated = tuple[Row, Any]

@@ -12,7 +12,7 @@ from stream_engine.recursion.program.rules import RECURSIVE
 from stream_engine.recursion.ranked.join_order import Key, Loop, Nest
 from stream_engine.recursion.ranked.ranked_entries import DEAD, GHOST, EntryTable, Part
 from streamsql.algebra.expressions import Column, Expression, columns_of
-from streamsql.algebra.scalar import ExpressionSource, tuple_source
+from streamsql.algebra.scalar_functions.scalar import ExpressionSource, tuple_source
 from streamsql.errors import UnsupportedError
 
 MAX_LOOPS = 16

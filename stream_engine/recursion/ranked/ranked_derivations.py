@@ -9,7 +9,7 @@ from stream_engine.recursion.ranked.join_order import Nest, nest_from_atom, nest
 from stream_engine.recursion.ranked.loop_source import Grouping, LoopSource
 from stream_engine.recursion.ranked.ranked_entries import DEAD, Candidate, Entry, EntryTable, Groups
 from streamsql.algebra.operators import AggregateSelection
-from streamsql.algebra.scalar import tuple_source
+from streamsql.algebra.scalar_functions.scalar import tuple_source
 from streamsql.data.types import Row
 
 Proof = tuple[Entry, ...]

@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar import cast
+from streamsql.algebra.scalar_functions.scalar import cast
 from streamsql.binder.names.environment import Environment
 from streamsql.data.durations import parse_duration
 from streamsql.data.types import DataType, coerce, common_type

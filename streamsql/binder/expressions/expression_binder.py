@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar import cast
+from streamsql.algebra.scalar_functions.scalar import cast
 from streamsql.binder.expressions import (
     arithmetic,
     conditions,

@@ -7,7 +7,12 @@ from functools import reduce
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar_time import DOUBLE_PARTS, INTERVAL_PARTS, TIMESTAMP_PARTS, TRUNCATIONS
+from streamsql.algebra.scalar_functions.scalar_time import (
+    DOUBLE_PARTS,
+    INTERVAL_PARTS,
+    TIMESTAMP_PARTS,
+    TRUNCATIONS,
+)
 from streamsql.binder.expressions.coercion import as_text
 from streamsql.binder.expressions.function_calls import bind_call
 from streamsql.binder.expressions.node_binder import NodeBinder

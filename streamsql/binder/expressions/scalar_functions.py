@@ -108,7 +108,7 @@ def _by_name() -> dict[str, tuple[Signature, ...]]:
 
 
 SIGNATURES = _by_name()
-"""By the name engines know; see `streamsql.algebra.scalar.FUNCTIONS`."""
+"""By the name engines know; see `streamsql.algebra.scalar_functions.scalar.FUNCTIONS`."""
 
 # sqlglot parses well-known functions into classes of their own; these are their arguments in order.
 # Those written in more than one way are in `streamsql.binder.expressions.function_forms`.

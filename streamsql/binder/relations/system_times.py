@@ -8,7 +8,7 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.algebra.past_times import History, HistoryKind, Moment
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of, map_columns
 from streamsql.algebra.operators import AggregateCall, AggregateFunction, Plan
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.binder.aggregation.aggregate_binder import (
     Aggregation,
     group_expressions,

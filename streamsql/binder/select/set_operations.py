@@ -12,7 +12,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
 )
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.binder.aggregation.order_and_limit import extent, output_order, topped
 from streamsql.binder.expressions.coercion import converted, unified
 from streamsql.binder.expressions.expression_binder import ExpressionBinder

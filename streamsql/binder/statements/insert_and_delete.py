@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import Plan, Project
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.binder.expressions.coercion import converted, time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope

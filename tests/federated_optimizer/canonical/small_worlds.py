@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.types import DataType, Row
 
 N, D, T, B = DataType.INTEGER, DataType.DOUBLE, DataType.TEXT, DataType.BOOLEAN

@@ -8,7 +8,7 @@ import pytest
 
 from federated_optimizer.canonical.canonical_expressions import canonical
 from streamsql.algebra.expressions import Call, Literal
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 from tests.federated_optimizer.canonical.random_predicates import (
     COLUMNS,

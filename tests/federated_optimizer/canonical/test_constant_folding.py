@@ -2,7 +2,7 @@
 
 from federated_optimizer.canonical.constant_folding import fold
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 
 D = DataType.DOUBLE

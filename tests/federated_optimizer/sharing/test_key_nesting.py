@@ -4,8 +4,8 @@ from itertools import product
 
 from federated_optimizer.sharing.key_nesting import nested
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar import compile_expression
-from streamsql.algebra.scalar_time import FIXED, TIMESTAMP_PARTS, TRUNCATIONS
+from streamsql.algebra.scalar_functions.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar_time import FIXED, TIMESTAMP_PARTS, TRUNCATIONS
 from streamsql.data.types import EARLIEST, LATEST, DataType, Value
 
 TEXT, INTEGER, TIMESTAMP = DataType.TEXT, DataType.INTEGER, DataType.TIMESTAMP

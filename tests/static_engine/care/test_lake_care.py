@@ -19,8 +19,14 @@ from static_engine.lake.message_tables import MESSAGE_SCHEMA, SystemTable, ensur
 from streamsql.catalog.keep_options import DAY
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import EARLIEST, LATEST
-from streamsql.wire.lake_messages import ExportFormat, JobState, LakeJob, LakeRequest, LakeTask
 from streamsql.wire.messages import KeptSource
+from streamsql.wire.stored_tables.lake_messages import (
+    ExportFormat,
+    JobState,
+    LakeJob,
+    LakeRequest,
+    LakeTask,
+)
 from tests.static_engine.care.test_compaction import HEAT, NOON, SECOND, filled, rows_of
 from tests.static_engine.lake.lake_rows import keep, lake_in
 

@@ -16,7 +16,7 @@ from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Delete, Insert, Merge, Update, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 
 
 def table(columns: str, options: str) -> SourceDefinition:

@@ -8,7 +8,7 @@ import pytest
 from static_engine.changing import change_requests as requests_module
 from static_engine.changing.change_requests import BEGIN_SECONDS, ChangeRequests
 from streamsql.wire.codec import decode_packed
-from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.stored_tables.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics
 from tests.settable_clock import SettableClock
 from tests.static_engine.changing.changes import table

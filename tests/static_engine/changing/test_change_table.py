@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from static_engine.changing.change_table import change_table
 from static_engine.sources.table_errors import TableError
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import CHANGED_SOURCES
 from streamsql.data.types import Row

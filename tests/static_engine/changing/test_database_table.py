@@ -13,7 +13,7 @@ from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 from tests.static_engine.changing.changes import insert, rows_of, run, table
 
 DESKS = "desk TEXT PRIMARY KEY, room TEXT, n INTEGER"

@@ -30,7 +30,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import FederationError
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 from tests.static_engine.changing.changes import table
 from tests.static_engine.tables.test_table_watch import SCHEMA, definition, write
 from tests.streamsql.from_text import bound_query

@@ -23,7 +23,7 @@ from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, TableSet
 from streamsql.wire.site_messages import SiteState
-from streamsql.wire.table_changes import CHANGE, TableChange, TableChanged
+from streamsql.wire.stored_tables.table_changes import CHANGE, TableChange, TableChanged
 from tests.static_engine.children import lend_archive
 from tests.static_engine.rooms_table import MANAGED, ROOMS, TOPICS
 

@@ -8,7 +8,7 @@ import msgspec
 from pyspark import cloudpickle
 
 from static_engine.lowering import python_functions
-from streamsql.algebra import scalar
+from streamsql.algebra.scalar_functions import scalar
 from streamsql.data.types import DataType
 
 WORKER = """

@@ -20,7 +20,7 @@ from streamsql.algebra.expressions import (
     shifted,
 )
 from streamsql.algebra.operators import Project, Values
-from streamsql.algebra.scalar import FUNCTIONS, compile_row
+from streamsql.algebra.scalar_functions.scalar import FUNCTIONS, compile_row
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 

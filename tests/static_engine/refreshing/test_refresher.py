@@ -25,7 +25,7 @@ from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 
 HOUR = 3_600_000_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR

@@ -23,7 +23,7 @@ from streamsql.catalog.refresh_times import RefreshSchedule, next_refresh, zone_
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

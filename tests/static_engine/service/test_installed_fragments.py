@@ -15,10 +15,10 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import WireError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import TABLE_OUTGROWN, Engine, Fragment, FragmentBundle
-from streamsql.wire.partitioning import site_of
 
 SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
 ONE: Delta = {(1, "x"): 1}

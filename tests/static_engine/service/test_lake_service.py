@@ -15,8 +15,8 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.codec import decode_packed
-from streamsql.wire.lake_messages import JobState, LakeAnswer, LakeRequest, LakeTask
 from streamsql.wire.messages import KeptSource
+from streamsql.wire.stored_tables.lake_messages import JobState, LakeAnswer, LakeRequest, LakeTask
 from streamsql.wire.topics import Topics
 from tests.static_engine.care.test_compaction import filled
 

@@ -39,6 +39,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import (
     decode_compressed_packed,
@@ -57,10 +58,9 @@ from streamsql.wire.messages import (
     SystemRows,
     TableSet,
 )
-from streamsql.wire.partitioning import site_of
 from streamsql.wire.site_messages import SiteFlows, SiteState
 from streamsql.wire.site_settings import ReportRequest
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 from tests.static_engine.polls import polls
 from tests.static_engine.rooms_table import ROOMS, TOPICS
 

@@ -11,7 +11,7 @@ from stream_engine.exchange.filter_bank import FilterBank
 from stream_engine.exchange.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import Filter, RemoteSource
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value

@@ -29,8 +29,8 @@ from streamsql.algebra.operators import (
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed, trimmed
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
-from streamsql.wire.trimmed_bundles import is_trimmed, trimmed
 
 GATEWAYS = ("gw-1", "gw-2", "gw-3")
 ROOM = Scan("room", SourceKind.STREAM, Schema.of(("r", DataType.TEXT), ("s", DataType.TEXT)), (0,))

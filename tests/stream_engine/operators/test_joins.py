@@ -16,7 +16,7 @@ from stream_engine.testing.circuit_runs import alone, evaluated_over
 from stream_engine.testing.histories import delta_sequences
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjunction, shifted
 from streamsql.algebra.operators import AsOfJoin, Join, JoinKind, RemoteSource
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value

@@ -9,8 +9,8 @@ from streamsql.algebra.operators import Join, JoinKind, RemoteSource, Scan, Sour
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.wire.bundles.trimmed_bundles import trimmed
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
-from streamsql.wire.trimmed_bundles import trimmed
 
 GATEWAYS = ("gw-1", "gw-2")
 SCHEMA = Schema.of(("k", DataType.TEXT), ("v", DataType.TEXT))

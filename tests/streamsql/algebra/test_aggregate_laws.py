@@ -21,7 +21,7 @@ from streamsql.algebra.aggregate_laws import (
 )
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType, Row, Value
 from streamsql.reference.group_aggregates import aggregate
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamsql.algebra.exact_totals import exact_of, exact_sum, exact_text
 from streamsql.algebra.expressions import Call, Literal
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8)

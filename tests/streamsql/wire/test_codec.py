@@ -14,7 +14,7 @@ from streamsql.algebra.operators import Values
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import WireError
-from streamsql.wire import messages, site_messages, site_settings, table_changes
+from streamsql.wire import messages, site_messages, site_settings
 from streamsql.wire.bounds import MAX_EPOCH, is_bounded
 from streamsql.wire.codec import (
     decode_compressed_json,
@@ -26,9 +26,10 @@ from streamsql.wire.codec import (
 )
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, ObservationPack, SenmlRecord, TableSet, WeightedRow
-from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import Birth, ColumnCount, SiteState, SourceCount
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables import table_changes
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.table_changes import TableChange
 from streamsql.wire.topics import Topics, check_id
 
 JUNK = st.one_of(

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamsql.wire.lake_messages import LakeTask
+from streamsql.wire.stored_tables.lake_messages import LakeTask
 from tests.ui.kept_readings import hour_of_temperature, temperature, with_leases
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.data.types import timestamp_of, timestamp_text
-from streamsql.wire.lake_messages import (
+from streamsql.wire.stored_tables.lake_messages import (
     MAX_ROWS,
     ExportFormat,
     LakeJob,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from streamsql.data.types import timestamp_text
-from streamsql.wire.lake_messages import (
+from streamsql.wire.stored_tables.lake_messages import (
     MAX_ROWS,
     ColumnFigures,
     LakeRequest,

@@ -60,9 +60,9 @@ from streamsql.errors import BindingError, QueryError
 from streamsql.history.past_plans import fixed
 from streamsql.syntax import parse_statement
 from streamsql.syntax.statements import Statement
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
-from streamsql.wire.trimmed_bundles import is_trimmed
 
 
 class Planner:

@@ -8,7 +8,7 @@ from streamsql.binder import bind_refresh
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.errors import QueryError
-from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 
 
 def stored_tables(

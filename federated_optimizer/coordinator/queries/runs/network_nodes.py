@@ -13,8 +13,8 @@ from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.coordinator.store.stored_runs import StoredNode
+from streamsql.wire.bundles.trimmed_bundles import nothing_of, trimmed
 from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.trimmed_bundles import nothing_of, trimmed
 
 
 def node_id(run: str) -> str:

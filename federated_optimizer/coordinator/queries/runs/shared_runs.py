@@ -21,7 +21,7 @@ from federated_optimizer.coordinator.queries.runs.newest_runs import NewestRuns
 from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
 from streamsql.algebra.operators import RemoteSource
-from streamsql.wire.closure_prints import closure_print, is_kept
+from streamsql.wire.bundles.closure_prints import closure_print, is_kept
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 

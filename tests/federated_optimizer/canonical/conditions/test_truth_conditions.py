@@ -16,7 +16,7 @@ from federated_optimizer.canonical.conditions.truth_conditions import (
     where_present,
 )
 from federated_optimizer.canonical.regions.regions import Domain, Region, behind
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import Row
 from tests.federated_optimizer.canonical.random_predicates import RandomPredicates, random_row
 

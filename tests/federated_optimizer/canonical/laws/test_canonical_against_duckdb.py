@@ -15,7 +15,7 @@ import pytest
 from federated_optimizer.canonical.canonical_expressions import canonical
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, walk
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType, Row
 from tests.federated_optimizer.canonical.conditions.test_truth_conditions import passes
 from tests.federated_optimizer.canonical.random_predicates import (

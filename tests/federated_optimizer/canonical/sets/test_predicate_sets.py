@@ -7,7 +7,7 @@ import pytest
 
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from streamsql.algebra.expressions import Expression
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import Row
 from tests.federated_optimizer.canonical.random_predicates import RandomPredicates, random_row
 from tests.streamsql.from_text import bound_query, catalog_of

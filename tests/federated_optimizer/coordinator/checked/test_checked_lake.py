@@ -10,7 +10,13 @@ from federated_optimizer.coordinator.checked.checked_lake import CheckedLake
 from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError
-from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTable, LakeTask, TableFigures
+from streamsql.wire.stored_tables.lake_messages import (
+    LakeAnswer,
+    LakeRequest,
+    LakeTable,
+    LakeTask,
+    TableFigures,
+)
 from tests.ui.kept_readings import FakeLake
 
 

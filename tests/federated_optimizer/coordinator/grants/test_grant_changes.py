@@ -15,7 +15,7 @@ from federated_optimizer.coordinator.planning_processes import InProcesses
 from streamsql.errors import BindingError, FederationError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.messages import TableSet
-from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 
 ANN = Principal("ann", Role.ANALYST, address="10.0.0.7")
 BEN = Principal("ben", Role.ANALYST)

@@ -7,8 +7,8 @@ import pytest
 from streamsql.algebra.operators import Window, WindowBounds, Younger, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.site_messages import SiteRole
-from streamsql.wire.trimmed_bundles import is_trimmed
 from tests.federated_optimizer.coordinator.conftest import wall
 
 STEPS = "CREATE SOURCE steps (who TEXT, ts TIMESTAMP) WITH (ttl = '10 minutes');"

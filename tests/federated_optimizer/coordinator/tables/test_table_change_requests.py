@@ -24,7 +24,7 @@ from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
 from streamsql.syntax import CreateSource, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
-from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.stored_tables.table_changes import TableChange, TableChanged
 from tests.federated_optimizer.coordinator.running_static_engine import (
     SELDOM,
     begin,

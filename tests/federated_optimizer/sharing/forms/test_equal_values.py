@@ -4,8 +4,8 @@ import pytest
 
 from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar import compile_expression
-from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS
+from streamsql.algebra.scalar_functions.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar_numbers import NUMERIC_FUNCTIONS
 from streamsql.data.types import DataType
 
 D, TEXT, INTEGER = DataType.DOUBLE, DataType.TEXT, DataType.INTEGER

@@ -6,7 +6,7 @@ from federated_optimizer import Topology, normalize
 from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import residual
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import EARLIEST, LATEST

@@ -29,7 +29,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from streamsql.syntax import CreateSource, Delete, Insert, Merge, Update, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
-from streamsql.wire.table_changes import TableChange
+from streamsql.wire.stored_tables.table_changes import TableChange
 from tests.static_engine.changing.changes import locations_of, rows_of
 from tests.static_engine.postgres_server import postgres_server
 

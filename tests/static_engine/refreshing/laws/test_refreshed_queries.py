@@ -22,8 +22,8 @@ from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
-from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import RefreshState, SiteState
+from streamsql.wire.stored_tables.refresh_orders import RefreshOrder
 from tests.loop_turns import loop_turns
 from tests.static_engine.polls import polls
 from tests.static_engine.rooms_table import ROOMS, SCHEMA, TOPICS

@@ -6,9 +6,9 @@ from stream_engine.exchange.channel_inbox import Inbox, oldest, split_port
 from stream_engine.exchange.channel_outbox import RESULT, Outbox, route
 from streamsql.data.delta import Delta
 from streamsql.errors import WireError
+from streamsql.wire.bundles.partitioning import site_of
 from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.messages import DeltaBatch, WeightedRow
-from streamsql.wire.partitioning import site_of
 
 
 def batch(  # noqa: PLR0913  (a batch has many parts)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stream_engine.recursion.kernels.kernel_derivations import Derivations
 from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar import compile_predicate, compile_row
+from streamsql.algebra.scalar_functions.scalar import compile_predicate, compile_row
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import DataType, Row
 

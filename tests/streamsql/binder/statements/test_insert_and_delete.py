@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.binder import bind_delete, bind_insert, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from streamsql.errors import DeploymentError
-from streamsql.wire.lake_messages import ExportFormat, LakeTask
+from streamsql.wire.stored_tables.lake_messages import ExportFormat, LakeTask
 from tests.ui.kept_readings import NOON, hour_of_temperature, temperature
 
 

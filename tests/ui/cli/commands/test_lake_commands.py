@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from streamsql.errors import DeploymentError
-from streamsql.wire.lake_messages import JobState, LakeJob, LakeTask
+from streamsql.wire.stored_tables.lake_messages import JobState, LakeJob, LakeTask
 from tests.ui.kept_readings import NOON, temperature
 from ui.cli.commands import lake_commands
 from ui.cli.commands.lake_commands import lake_app

@@ -10,9 +10,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin, Q
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
 from federated_optimizer.sharing.strategy import Strategy
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
-from streamsql.wire.trimmed_bundles import is_trimmed
 
 PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
 JOIN = f"{PAIRS} WITH (plan = 1)"  # at the base: both sides are sent there

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from streamsql.algebra.scalar_numbers import total
+from streamsql.algebra.scalar_functions.scalar_numbers import total
 from streamsql.data.types import MICROSECONDS, timestamp_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ result too long) the value is NULL: a running query must not die of one reading.
 from collections.abc import Callable
 from typing import Any
 
-from streamsql.algebra.like_patterns import like
+from streamsql.algebra.scalar_functions.like_patterns import like
 from streamsql.data.types import text_of
 
 MAX_LENGTH = 1_000_000

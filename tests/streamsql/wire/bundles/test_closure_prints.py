@@ -17,7 +17,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
-from streamsql.wire.closure_prints import closure_print, closure_prints, is_kept
+from streamsql.wire.bundles.closure_prints import closure_print, closure_prints, is_kept
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 COLUMNS = Schema.of(("r", DataType.TEXT), ("s", DataType.TEXT))

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from streamsql.algebra.like_patterns import like
 from streamsql.algebra.regular_expressions import regexp_like
-from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
-from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
-from streamsql.algebra.scalar_time import TIME_FUNCTIONS
+from streamsql.algebra.scalar_functions.like_patterns import like
+from streamsql.algebra.scalar_functions.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
+from streamsql.algebra.scalar_functions.scalar_text import TEXT_FUNCTIONS
+from streamsql.algebra.scalar_functions.scalar_time import TIME_FUNCTIONS
 from streamsql.data.types import DataType, Value, coerce, text_of
 
 _PLACES = 400

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamsql.algebra.like_patterns import like
+from streamsql.algebra.scalar_functions.like_patterns import like
 
 TEXTS = st.text("ab%_!", max_size=12)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
-from streamsql.algebra.scalar import (
+from streamsql.algebra.scalar_functions.scalar import (
     FUNCTIONS,
     ExpressionSource,
     cast,

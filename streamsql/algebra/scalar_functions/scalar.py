@@ -19,9 +19,9 @@ from streamsql.algebra.expressions import (
     columns_of,
     map_columns,
 )
-from streamsql.algebra.function_table import FUNCTIONS, cast
-from streamsql.algebra.scalar_numbers import in_range
-from streamsql.algebra.scalar_time import FIXED
+from streamsql.algebra.scalar_functions.function_table import FUNCTIONS, cast
+from streamsql.algebra.scalar_functions.scalar_numbers import in_range
+from streamsql.algebra.scalar_functions.scalar_time import FIXED
 from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
 from streamsql.data.delta import Delta
 from streamsql.data.types import DataType, Row

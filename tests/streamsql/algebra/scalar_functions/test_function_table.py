@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.algebra.expressions import Call, Literal
-from streamsql.algebra.scalar import FUNCTIONS, cast, compile_expression
+from streamsql.algebra.scalar_functions.scalar import FUNCTIONS, cast, compile_expression
 from streamsql.data.types import DataType, Value, conforms, timestamp_of
 
 TYPES = {bool: DataType.BOOLEAN, int: DataType.INTEGER, float: DataType.DOUBLE, str: DataType.TEXT}

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.closure_prints import closure_print
+from streamsql.wire.bundles.closure_prints import closure_print
+from streamsql.wire.bundles.trimmed_bundles import goes_on_trimmed, is_trimmed, trimmed
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
-from streamsql.wire.trimmed_bundles import goes_on_trimmed, is_trimmed, trimmed
 
 ROOM = Scan("room", SourceKind.STREAM, Schema.of(("r", DataType.TEXT)), (0,))
 SEAT = Scan("seat", SourceKind.STREAM, Schema.of(("s", DataType.INTEGER)), (0,))

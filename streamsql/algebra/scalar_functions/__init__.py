@@ -1,0 +1,1 @@
+"""Scalar functions: their table, and what they compute for one row."""

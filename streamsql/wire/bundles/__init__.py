@@ -1,0 +1,1 @@
+"""What follows from bundles: prints of fragments, trimmed bundles, partitions."""

@@ -1,0 +1,1 @@
+"""Messages about stored tables: the lake, changes of rows, orders to refresh."""
