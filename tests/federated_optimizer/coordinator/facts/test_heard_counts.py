@@ -1,5 +1,6 @@
 """Facts that are made of counts of running queries."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -147,3 +148,17 @@ def test_batches_that_had_to_be_sent_again_lower_the_share_of_their_site() -> No
     assert fact.subject == (SubjectKind.SITE, "gw-1", "")
     assert (fact.quantity, fact.value, fact.at) == (Quantity.DELIVERED, 180 / 200, 6)
     assert fact.low < 0.9 < fact.high
+
+
+def test_recursions_are_asked_again_only_a_moment_later() -> None:
+    asked = 0
+
+    def queries() -> Iterator[Query]:
+        nonlocal asked
+        asked += 1
+        yield running(HOT)
+
+    counts = HeardCounts(Facts())
+    for moment in (0, 1, 99_999, 100_000, 150_000, 200_000):
+        counts.recursions(queries(), now=moment, moment=moment)
+    assert asked == 3, "at 0, 0.1 and 0.2 s"

@@ -6,11 +6,14 @@ import pytest
 
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.registering.registration_terms import Planning
+from federated_optimizer.sharing import delivered_rows
+from federated_optimizer.sharing.delivered_rows import MAX_LONGER
 from federated_optimizer.sharing.forms.blocks import block_of
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules.shorter_windows import over_longer, why_not, window_of
 from federated_optimizer.testing_network import Network
 from streamsql.algebra.operators import Plan, Window, WindowBounds, Younger, walk_plan
+from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle
 from tests.streamsql.from_text import bound_query, catalog_of
 
@@ -122,9 +125,30 @@ def test_bounds_that_another_query_has_are_not_sent_again() -> None:
 
 
 def test_of_longer_windows_the_one_with_the_fewest_rows_is_read() -> None:
-    texts = ("SELECT k, v, ts FROM s", HOUR, "SELECT k FROM s [RANGE 10 MINUTES]")
+    # The other way round the hour itself is read from all rows, and is not sent.
+    texts = (HOUR, "SELECT k, v, ts FROM s", "SELECT k FROM s [RANGE 10 MINUTES]")
     bundle = registered(*texts)
     assert kinds(bundle) == (1, 1)
+    assert [feed.run for feed in bundle.feeds] == ["q1"]
+
+
+def test_of_many_longer_windows_the_shortest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Plan] = []
+
+    def over(wanted: Plan, longer: Plan) -> Plan:
+        looked.append(longer)
+        return over_longer(wanted, longer)
+
+    monkeypatch.setattr(delivered_rows, "over_longer", over)
+    many = [f"SELECT k FROM s [RANGE {minutes} MINUTES]" for minutes in range(90, 20, -1)]
+    bundle = registered(HOUR.replace("1 HOUR", "15 MINUTES"), *many, many[0].replace("90", "10"))
+    assert [feed.run for feed in bundle.feeds] == ["q1"]
+    last = looked[-MAX_LONGER:]
+    assert [window.size for window in last if isinstance(window, Window)][:2] == [
+        15 * 60 * MICROSECONDS,
+        21 * 60 * MICROSECONDS,
+    ]
+    assert len(looked) <= MAX_LONGER * (len(many) + 1)
 
 
 @pytest.mark.parametrize(

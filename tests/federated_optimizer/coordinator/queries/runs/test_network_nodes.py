@@ -1,6 +1,7 @@
 """Runs outlive their queries while others read their rows: in memory, in the catalog, at sites."""
 
 import dataclasses
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -384,5 +385,30 @@ def test_a_node_stays_that_the_run_of_an_equal_query_reads(harness: Any) -> None
         )
         assert [*stored(coordinator)] == [pairs]
         assert coordinator.query(again).version == 1, "nothing was deployed again"
+
+    harness.run(scenario)
+
+
+def test_nodes_are_looked_at_when_their_readers_change(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        nodes = coordinator._queries.nodes
+        await harness.until(lambda: not nodes.unneeded() and not nodes.trimmable(), "at rest")
+        asked: list[str] = []
+        feeds: Callable[[str], Collection[str]] = nodes._runs.fed.readers
+
+        def readers(run: str) -> Collection[str]:
+            asked.append(run)
+            return feeds(run)
+
+        monkeypatch.setattr(nodes._runs.fed, "readers", readers)
+        await harness.start_query(coordinator, "SELECT rid FROM RoomSensor WHERE status = 'x'")
+        assert not nodes.unneeded()
+        assert not nodes.trimmable()
+        assert first not in asked, "nothing of the node has changed"
+        await coordinator.stop(left)
+        assert first in asked
 
     harness.run(scenario)
