@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.computations.node_words import kind_of_node, words_of
 from federated_optimizer.coordinator.contract.network_model import NodeKind
 from streamsql.algebra.operators import Plan, RemoteSource, Scan, walk_plan
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 
 
@@ -59,8 +60,14 @@ def read_nodes(bundle: FragmentBundle) -> tuple[tuple[Feed, str], ...]:
     return tuple((feed, str(network.resolve(feed.fragment))) for feed in bundle.feeds)
 
 
+NOTHING_LEFT = "nothing any more: others read what is delivered for it"
+"""What a run computes of which others read only what its gateways deliver."""
+
+
 def described(bundle: FragmentBundle, fragment: str) -> tuple[NodeKind, str]:
     """Return the kind of a node of a bundle, and what it computes in words."""
+    if not bundle.fragment(fragment).consumer and is_trimmed(bundle):
+        return NodeKind.ROWS, NOTHING_LEFT
     network = _Network(bundle)
     plan = bundle.fragment(fragment).plan
     return kind_of_node(plan, network.resolve), words_of(plan, network.resolve)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.computations.run_nodes import NOTHING_LEFT
 from federated_optimizer.coordinator.contract.network_model import NetworkNode, NodeKind
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.explaining import shown_network
@@ -75,6 +76,7 @@ def test_what_is_read_from_another_run_is_a_node_of_that_run(harness: Any) -> No
         await coordinator.stop("one")
         kept = [node for node in by_name(coordinator).values() if node.run == "q1"]
         assert {node.name for node in kept} == {"1", "1/f1"}, "nobody reads what f2 delivers"
+        assert by_name(coordinator)["1"].computes == NOTHING_LEFT
         assert all(node.kept and not node.owner for node in kept)
         assert by_name(coordinator)["1/f1"].resting == 1
 

@@ -162,7 +162,7 @@ export function grouped(sites, wanted, most = 3) {
 
 /** @type {[RegExp, string][]} */
 const ICONS = [
-  [/^Window/, "⊞"],
+  [/^Window|^Bounds of|^Rows younger/, "⊞"],
   [/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"],
   [/^Filter|^Having/, "σ"],
   [/^Project/, "π"],
@@ -189,4 +189,4 @@ export const isJoin = (line) => /^\w*Join/.test(line);
 
 /** Whether it keeps a window.
  *  @param {string} line */
-export const hasWindow = (line) => /\[(RANGE|ROWS|NOW|PARTITION|SESSION)\b|^Window/i.test(line);
+export const hasWindow = (line) => /\[(RANGE|ROWS|NOW|PARTITION|SESSION)\b|^Window|^Rows younger/i.test(line);
