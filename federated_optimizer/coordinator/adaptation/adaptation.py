@@ -22,6 +22,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     looked_after,
     rate_since,
 )
+from federated_optimizer.coordinator.adaptation.move_gains import why_not_worth
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
@@ -29,19 +30,17 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned, pla
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import run_that_ends
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
+from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
-from streamsql.algebra.metrics import BY_BYTES
-from streamsql.data.types import MICROSECONDS
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
 
 log = logging.getLogger(__name__)
 
-HORIZON_SECONDS = 600.0
-"""Time in which a change of plan has to save what it costs."""
 LOOK_SHARE = 6
 """Facts are looked at so many times in the time between two changes of a query's plan."""
 LONGEST_LOOK = 10_000_000
@@ -139,7 +138,7 @@ class Adaptation:
         for run, leader in running.items():
             known = self._known.get(run)
             if known is None or known.bundle is not leader.bundle:
-                self._known[run] = KnownRun.of(leader, now)
+                self._known[run] = KnownRun.of(leader, now, self._queries.runs)
                 continue
             known.count(now, sent_bytes_of(leader))
             live = self._queries.runs.live(run)
@@ -154,6 +153,9 @@ class Adaptation:
             own = known.next_own(live, now)
             if own is not None:
                 found[run] = own.reason
+                continue
+            if why := known.company.left(self._queries.runs, leader):
+                found[run] = why
                 continue
             left_out = all(query.text in known.own for query in live)
             if left_out or now - known.looked < known.pause(self._pause):
@@ -204,7 +206,7 @@ class Adaptation:
             known = self._known.get(run)
             queries = [] if known is None else known.begin_look(queries, self._now(), self._pause)
             if known is not None and queries:
-                known.see(self._queries.runs)
+                known.see(self._queries.runs, queries[0])
                 groups[run] = queries
         bundles = {run: self._known[run].bundle for run in groups}
         for run, found in (await self._reconsidered(groups)).items():
@@ -287,10 +289,10 @@ class Adaptation:
             self._decisions.add(self._rows.same(failed, reason, Outcome.KEPT, why))
 
     def _fed(self, planned: Planned, left: str) -> FragmentBundle:
-        """Return a plan with what runs of now would give a newer one, but for the one it leaves."""
+        """Return a plan with what runs of now would give a newer one that leaves a run."""
         runs = self._queries.runs
-        newer = max((*runs.names(), left), key=lambda run: (len(run), run)) + "+"
-        return runs.fed_but_by(planned, newer, left)
+        newer = max((*runs.names(), left), key=age_of) + "+"
+        return runs.fed_but_by(planned, newer, run_that_ends(runs, left))
 
     def _why_kept(
         self, found: Reconsidered, queries: Sequence[RunningQuery], *, changes: bool
@@ -308,18 +310,9 @@ class Adaptation:
         needed = self._moves.why_needed(movers)
         if needed:
             return needed, movers
-        assert found.before is not None  # noqa: S101  (looked at by the caller)
-        value, metric = found.weighing.value, found.weighing.metric
-        before, after = (value(plan.cost) - value(plan.fed) for plan in (found.before, found.after))
-        saved = (before - after) * HORIZON_SECONDS
-        beside = alike.microseconds / MICROSECONDS  # both send meanwhile
-        filling = value(found.filling) + after * beside
-        if saved <= filling:
-            unit = "bytes" if metric == BY_BYTES else f"by {metric}"
-            return (
-                f"filling the other plan takes {filling:,.0f} {unit}; it saves "
-                f"{max(saved, 0):,.0f} in {HORIZON_SECONDS:.0f} s"
-            ), []
+        why = why_not_worth(found, alike)
+        if why:
+            return why, []
         return "", movers
 
     # --- moves --------------------------------------------------------------------------------
@@ -360,6 +353,7 @@ class Adaptation:
                 await self._moves.may_be_busy(move)
         if not moved:
             return
+        await self._moves.forget_nodes(move)
         del self._moving[number]
         said = f"the queries read run {moved[0].run} from then on; their answers did not change"
         self._close(number, move, outcome=Outcome.MOVED, detail=said)
@@ -367,7 +361,7 @@ class Adaptation:
         if left is not None:
             left.basis = None  # it was that of those who have moved
         query, now = moved[0], self._now()
-        self._known[query.run] = KnownRun.of(query, now)
+        self._known[query.run] = KnownRun.of(query, now, self._queries.runs)
         self._measured.append(Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
 
     def _close(self, number: int, move: Move, **said: object) -> None:

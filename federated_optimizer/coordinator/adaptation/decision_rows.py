@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
+from federated_optimizer.coordinator.adaptation.move_gains import work_saved
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -82,6 +83,8 @@ class DecisionRows:
 def begun(found: Reconsidered, windows: int = 0) -> str:
     """Return what is said of a move that begins; `windows` is how long they take to be filled."""
     said = "the other plan is being filled"
+    if found.work is not None:
+        return f"{said}; {work_saved(found.work)}"
     if windows:
         said += f", which takes {duration_text(windows)} because of its windows"
     if found.weighing.value(found.filling):

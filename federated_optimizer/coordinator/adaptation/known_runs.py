@@ -7,8 +7,10 @@ from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK
 from federated_optimizer.coordinator.adaptation.moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
+from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import only_reads
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.network.run_ages import age_of
 from streamsql.wire.fragments import FragmentBundle
@@ -38,6 +40,39 @@ class OwnLook:
 
 
 @dataclass(slots=True)
+class Company:
+    """The nodes that only one run reads: they run for it alone, so it may do better without.
+
+    Attributes:
+        alone: As it was looked at.
+        why: Why it is to be looked at again: queries that read one have left; or empty.
+    """
+
+    alone: frozenset[str] = frozenset()
+    why: str = ""
+    _changes: int = -1
+
+    def see(self, runs: SharedRuns, query: RunningQuery) -> None:
+        """Note how it is now."""
+        self.alone, self.why, self._changes = only_reads(runs, query), "", runs.changes
+
+    def left(self, runs: SharedRuns, query: RunningQuery) -> str:
+        """Return why its run is to be looked at again, in words; empty: it is not left alone.
+
+        Work: that of the nodes that it reads, if any run has changed since.
+        """
+        if self._changes != runs.changes:
+            self._changes = runs.changes
+            new = sorted(only_reads(runs, query) - self.alone, key=age_of)
+            self.why = f"nobody else reads {_named(new[0])} any more" if new else ""
+        return self.why
+
+
+def _named(run: str) -> str:
+    return f"node {number_of(run)}"
+
+
+@dataclass(slots=True)
 class KnownRun:
     """Knowledge of a run.
 
@@ -53,6 +88,7 @@ class KnownRun:
         waits: Why it is looked at again as soon as there is room for another move; or empty.
         own: Looks that some of its queries still need, by their text.
         newest: The newest run that there was when it was looked at.
+        company: Which nodes only it read then.
     """
 
     bundle: FragmentBundle
@@ -65,12 +101,15 @@ class KnownRun:
     waits: str = ""
     own: dict[str, OwnLook] = field(default_factory=dict)
     newest: str = ""
+    company: Company = field(default_factory=Company)
 
     @classmethod
-    def of(cls, query: RunningQuery, now: int) -> "KnownRun":
+    def of(cls, query: RunningQuery, now: int, runs: SharedRuns) -> "KnownRun":
         """Return what is known of the run of a query at first."""
         counted = (now, sent_bytes_of(query))
-        return cls(query.bundle, now, (counted, counted))
+        found = cls(query.bundle, now, (counted, counted))
+        found.company.see(runs, query)
+        return found
 
     def count(self, now: int, sent: int) -> None:
         """Note the bytes that were sent, once a minute."""
@@ -110,8 +149,12 @@ class KnownRun:
         """Return whether a look for a reason is worth a row only if it finds another plan."""
         return reason in ("", FIRST_LOOK) or reason.endswith(_READS_THE_SAME)
 
-    def see(self, runs: SharedRuns) -> None:
-        """Note up to which run its plan has been compared with what others compute."""
+    def see(self, runs: SharedRuns, query: RunningQuery) -> None:
+        """Note up to which run its plan has been compared with what others compute.
+
+        `query` is one of its own.
+        """
+        self.company.see(runs, query)
         tried = {trial.run for trial in runs.tried()}
         self.newest = max((run for run in runs.names() if run not in tried), key=age_of, default="")
 

@@ -18,8 +18,9 @@ from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.planned_queries import Planned, offered_plan
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import may_leave, run_that_ends
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.store.stored_runs import StoredQuery
+from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -47,6 +48,7 @@ class Move:
         began: By `monotonic_clock`.
         published: Bytes of the bundles that were sent for it.
         stored: Whether the catalog has the new plan already.
+        nodes: The runs that the catalog has as nodes since, for those who read what is received.
         seen: What had been received when both runs were first seen at rest, or None.
         may_be_busy: Whether it need not wait for rest any more.
         moved: The queries that have changed over.
@@ -63,6 +65,7 @@ class Move:
     began: int = field(default_factory=monotonic_clock)
     published: int = 0
     stored: bool = False
+    nodes: frozenset[str] = frozenset()
     seen: object = None
     may_be_busy: bool = False
     moved: tuple[RunningQuery, ...] = ()
@@ -121,7 +124,8 @@ class Moves:
                     return None  # the run that computes what they read has ended
                 other = None
                 run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
-                bundle = self._queries.runs.fed_but_by(planned, run, movers[0].run)
+                ends = run_that_ends(self._queries.runs, movers[0].run)
+                bundle = self._queries.runs.fed_but_by(planned, run, ends)
             else:
                 bundle = other.bundle
             if not self._going_on(former):
@@ -159,11 +163,12 @@ class Moves:
     def why_needed(self, movers: Sequence[RunningQuery]) -> str:
         """Return why the run of queries that move has to stay, in words; empty: it need not.
 
-        What reads its rows would begin anew.
+        What reads its result would begin anew. Where only what it receives is read, it is left to
+        a node.
         """
         runs, run = self._queries.runs, movers[0].run
-        if len(runs.live(run)) > len(movers):
-            return ""  # it stays, for others
+        if len(runs.live(run)) > len(movers) or may_leave(runs, movers[0]):
+            return ""
         fed = ", ".join(query.id for query in runs.fed_by(run)[:MOST_NAMED])
         return fed and f"its rows are read by {fed}"
 
@@ -235,6 +240,9 @@ class Moves:
         trial, movers = move.trial, self.movers(move)
         if self.why_not(move) or self._queries.owed.is_owed:
             return False
+        if not {node.run for node in self._queries.nodes.left_by(movers)} <= move.nodes:
+            move.may_be_busy = False  # somebody has begun to read what is left: store that first
+            return False
         self.watch(move)
         if move.filled_for < 0:
             return False
@@ -298,19 +306,51 @@ class Moves:
 
     async def _store_new(self, move: Move) -> None:
         move.stored = True
-        for query in self.movers(move):
-            await self._store(query, move.trial.bundle)
+        movers = self.movers(move)
+        nodes = self._queries.nodes.left_by(movers)
+        await self._store(movers, move.trial.bundle, nodes=nodes)
+        move.nodes |= {node.run for node in nodes}
 
-    async def _store(self, query: RunningQuery, bundle: FragmentBundle) -> None:
-        if query.origin != Origin.SESSION:
-            told = (query.id, query.name, query.text, query.origin, query.created, bundle)
-            stored = StoredQuery(*told, logical=offered_plan(query))
-            await asyncio.to_thread(self._shared.store.put_query, stored)
+    async def forget_nodes(self, move: Move) -> None:
+        """Remove from the catalog what was to become a node, and is none.
+
+        Raises:
+            FederationError: The catalog cannot be written. Call it again then.
+        """
+        if not move.nodes:
+            return
+        async with self._shared.lock:
+            nodes = self._queries.nodes
+            await self._store((), ended=tuple(r for r in move.nodes if nodes.of(r) is None))
+            move.nodes = frozenset()
+
+    async def _store(
+        self,
+        queries: Iterable[RunningQuery],
+        bundle: FragmentBundle | None = None,
+        *,
+        nodes: tuple[StoredNode, ...] = (),
+        ended: tuple[str, ...] = (),
+    ) -> None:
+        """Store queries with a bundle, or with their own, and the nodes that they leave."""
+        stored = tuple(
+            StoredQuery(
+                *(query.id, query.name, query.text, query.origin, query.created),
+                bundle or query.bundle,
+                logical=offered_plan(query),
+            )
+            for query in queries
+            if query.origin != Origin.SESSION
+        )
+        changes = RunChanges(queries=stored, nodes=nodes, ended=ended)
+        if changes:
+            await asyncio.to_thread(self._shared.store.put_runs, changes)
 
     def _change_over(self, move: Move) -> tuple[RunningQuery, ...]:
         """Let the queries read the new run: at once, nothing comes between."""
         runs, trial = self._queries.runs, move.trial
         movers = self.movers(move)
+        self._queries.keep_nodes(movers)
         for query in movers:
             runs.leave(query)
             if not trial.bundle.runs_as(query.bundle):
@@ -341,5 +381,5 @@ class Moves:
             self._queries.withdraw_unread(move.trial.bundle)
         if move.stored:
             async with self._shared.lock:
-                for query in self.movers(move):
-                    await self._store(query, query.bundle)
+                await self._store(self.movers(move))
+            await self.forget_nodes(move)

@@ -1,6 +1,12 @@
-"""A running query over results of others: what its own fragments would send then, and do now."""
+"""A running query over results of others: the price of what it causes then, and now.
 
-from collections.abc import Callable, Sequence
+A query causes what would end with it: what its own run sends and computes, and the nodes that only
+it reads. Leaves that others read are sent in any case, and so is the query's result.
+
+Where two plans cause the same by the metric, the one is taken by which the base sites work less.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH
@@ -9,11 +15,38 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned, pla
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import unneeded_without
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import Engine, Feed, FragmentBundle
+
+LESS_WORK = 0.8
+"""A plan that causes the same by the metric is taken if the base sites work so much less.
+
+The reverse needs as much: two plans never take turns.
+"""
+ALIKE = 1.01
+"""Prices that differ by less are the same by the metric."""
+BESIDE_SECONDS = 60.0
+"""Time for which both runs work at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Milliseconds of the base sites: the reason for a choice where the metric has none.
+
+    Attributes:
+        before: A second.
+        after: A second.
+        filling: Until the new run has processed all that there is, while the old one works, too.
+    """
+
+    before: float
+    after: float
+    filling: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +54,18 @@ class OverOthers:
     """A choice in which results of others play a part.
 
     Attributes:
-        planned: The plan that is taken: what runs, if no other one is much cheaper.
+        planned: The plan that is taken: what runs, if no other one is better.
         bundle: As a new run would have it.
         before: Words and price of what runs.
         after: Of what is taken.
+        work: What it saves, if it is taken for that; None: it is cheaper by the metric, or stays.
     """
 
     planned: Planned
     bundle: FragmentBundle
     before: tuple[str, Cost]
     after: tuple[str, Cost]
+    work: Work | None = None
 
 
 def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
@@ -65,17 +100,32 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         reading=reading,
     )
     choices = [(planned, fed(planned, current.query)) for planned in (alone, shared)]
-    if not any(map(reads_results, (current, choices[1][1]))):
+    prices = _Prices(planner, offers, current.query)
+    if not (prices.has_company or any(map(reads_results, (current, choices[1][1])))):
         return None
-    taken, price = (planned_of(queries[0]), current), _own_cost(planner, current)
-    before = _words(current), price
+    price = prices.caused()
+    stays = OverOthers(
+        planned_of(queries[0]), current, (_words(current), price), (_words(current), price)
+    )
+    taken = stays
     for planned, bundle in choices:
-        cost = _own_cost(planner, bundle)
-        if MUCH * weighing.value(cost) < weighing.value(price):
-            taken, price = (planned, bundle), cost
-    if not (reads_results(current) or reads_results(taken[1])):
-        return None
-    return OverOthers(*taken, before, (_words(taken[1]), price))
+        if planned.bundle.runs_as(current):
+            continue
+        cost = prices.caused(bundle)
+        work = _work(price, cost, prices.filling(bundle))
+        best, value = weighing.value(taken.after[1]), weighing.value(cost)
+        is_much = MUCH * value < min(best, weighing.value(price) + 1e-9)
+        is_less = (
+            value <= ALIKE * best
+            and cost.cpu < LESS_WORK * price.cpu
+            and cost.cpu < taken.after[1].cpu
+            and _sends_nothing(bundle)
+        )
+        if is_much or is_less:
+            after = (_words(bundle), cost)
+            taken = OverOthers(planned, bundle, stays.before, after, None if is_much else work)
+    plays = prices.has_company or reads_results(current) or reads_results(taken.bundle)
+    return taken if plays else None
 
 
 def reads_results(bundle: FragmentBundle) -> bool:
@@ -83,10 +133,72 @@ def reads_results(bundle: FragmentBundle) -> bool:
     return any(bundle.fragment(f.fragment).engine == Engine.BASE for f in bundle.feeds)
 
 
-def _own_cost(planner: Planner, bundle: FragmentBundle) -> Cost:
-    """Return the price of what sites send for a bundle alone."""
-    estimates = planner.estimates(bundle)
-    return sum((estimates[fragment.id].cost for fragment in bundle.own), NOTHING)
+def _work(before: Cost, after: Cost, filling: float) -> Work:
+    return Work(before.cpu, after.cpu, filling + after.cpu * BESIDE_SECONDS)
+
+
+def _sends_nothing(bundle: FragmentBundle) -> bool:
+    """Return whether only base sites run a bundle: nothing is sent again for it."""
+    return all(fragment.engine == Engine.BASE for fragment in bundle.own)
+
+
+class _Prices:
+    """Prices of what a run causes, each run's computed once.
+
+    Attributes:
+        has_company: Whether nodes would end with it.
+    """
+
+    def __init__(self, planner: Planner, offers: ReadableOffers, run: str) -> None:
+        self._planner, self._runs, self._run = planner, offers.runs, run
+        self._known: dict[str, RunCosts] = {}
+        self._now = self._ends()
+        self.has_company = len(self._known) > 1
+
+    def caused(self, bundle: FragmentBundle | None = None) -> Cost:
+        """Return the price of what runs only for the run; or would for another bundle of it."""
+        if bundle is None:
+            return self._now
+        costs = self._costs(bundle)
+        own = sum((costs.of(f.id, with_result=False) for f in bundle.own), NOTHING)
+        saved = self._ends(bundle.feeds)
+        return own + _difference(self._now, saved)
+
+    def filling(self, bundle: FragmentBundle) -> float:
+        """Return the milliseconds until a new run has processed what there is."""
+        costs = self._costs(bundle)
+        return sum(costs.filling(fragment.id) for fragment in bundle.own)
+
+    def _costs(self, bundle: FragmentBundle) -> RunCosts:
+        planner = self._planner
+        return RunCosts(bundle, planner.statistics(bundle), planner.estimates(bundle))
+
+    def _ends(self, stays: Sequence[Feed] = ()) -> Cost:
+        """Return the price of what ends with the queries of the run, if others read `stays`."""
+        return sum(self._ended(stays), NOTHING)
+
+    def _ended(self, stays: Sequence[Feed]) -> Iterator[Cost]:
+        for run, fragments in unneeded_without(self._runs, self._run, stays).items():
+            leader = self._runs.leader(run)
+            if leader is not None:
+                costs = self._known.get(run) or self._costs(leader.bundle)
+                self._known[run] = costs
+                is_node = run != self._run
+                yield from (costs.of(name, with_result=is_node) for name in sorted(fragments))
+
+
+def _difference(whole: Cost, part: Cost) -> Cost:
+    """Return what a price has more than a part of it; nothing is said of its time."""
+    return Cost(
+        bytes=max(whole.bytes - part.bytes, 0.0),
+        low=max(whole.low - part.low, 0.0),
+        high=max(whole.high - part.high, 0.0),
+        messages=max(whole.messages - part.messages, 0.0),
+        energy=max(whole.energy - part.energy, 0.0),
+        cpu=max(whole.cpu - part.cpu, 0.0),
+        state=max(whole.state - part.state, 0.0),
+        engine=max(whole.engine - part.engine, 0.0),
+    )
 
 
 def _words(bundle: FragmentBundle) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.coordinator.adaptation.over_others import over_others
+from federated_optimizer.coordinator.adaptation.over_others import Work, over_others
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned
@@ -57,6 +57,7 @@ class Reconsidered:
         weighing: By what plans are compared.
         fixed: By id of queries that keep their plan in any case: why, in words.
         apart: By id of queries of which this says nothing, as they ask for another choice: why.
+        work: What the plan saves base sites, if it is taken for that.
     """
 
     planned: Planned
@@ -67,6 +68,7 @@ class Reconsidered:
     weighing: Weighing
     fixed: dict[str, str] = field(default_factory=dict)
     apart: dict[str, str] = field(default_factory=dict)
+    work: Work | None = None
 
 
 def reconsider(
@@ -135,6 +137,7 @@ def reconsider(
         before=PricedPlan(*choice.before),
         after=PricedPlan(*choice.after),
         filling=filling_cost(choice.bundle, noted.statistics),
+        work=choice.work,
     )
 
 

@@ -102,7 +102,7 @@ class SimulatedFederation(SimulatedCoordinator):
             lock=asyncio.Lock(),
             rights=SimpleNamespace(),
             presence=SimpleNamespace(taken_over=False, check_in_charge=lambda: None),
-            store=SimpleNamespace(next_query_number=self._next, put_query=lambda _query: None),
+            store=SimpleNamespace(next_query_number=self._next, put_runs=lambda _changes: None),
         )
         shared: Any = cast("Any", parts)
         planner: Any = SimpleNamespace(watch=lambda *_: None)

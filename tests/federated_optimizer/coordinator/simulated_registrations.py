@@ -12,7 +12,7 @@ import duckdb
 import networkx as nx
 import pytest
 
-from federated_optimizer.coordinator.adaptation import adaptation, moves
+from federated_optimizer.coordinator.adaptation import move_gains, moves
 from federated_optimizer.coordinator.adaptation.adaptation import Adaptation
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
@@ -106,7 +106,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
             ):
                 patch.setattr(module, "monotonic_clock", lambda: self.now)
         # Rates are small, so that moves pay late.
-        patch.setattr(adaptation, "HORIZON_SECONDS", 10**7)
+        patch.setattr(move_gains, "HORIZON_SECONDS", 10**7)
         patch.setattr(moves, "REST_MICROSECONDS", 50 * TICK)
         patch.setattr(moves, "MOVE_MICROSECONDS", 2_000 * TICK)
         for name in TABLES:
@@ -286,6 +286,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
         await self.statements.keep()
         await self.adaptation.look()
         await self.adaptation.work()
+        self.counts["moved"] = sum(d.outcome == "moved" for d in self.shared.decisions.all())
         self.counts["widened"] += len(self.queries.widened)
 
     def is_settled(self) -> bool:

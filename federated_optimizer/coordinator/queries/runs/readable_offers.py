@@ -13,6 +13,7 @@ from typing_extensions import override
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import may_leave
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import MadeKind
@@ -175,14 +176,16 @@ class ReadableOffers:
         )
 
     def for_move(self, query: RunningQuery) -> Allowed:
-        """Return which offers a query may read when it moves: none that rest on its run.
+        """Return which offers a query may read when it moves: none that rest on its result.
 
-        One whose maker has no account any more may read none.
+        What its run receives goes on without it. One whose maker has no account any more may read
+        none.
         """
         principal = self._rights.maker(MadeKind.QUERY, query.id)
         if principal is None:
             return lambda _offer: False
-        rest = self.runs.resting_on(query.run)
+        stays = may_leave(self.runs, query)
+        rest = {query.run} if stays else self.runs.resting_on(query.run)
         new = self.for_new(principal, whole_changes=query.whole_changes)
         return lambda offer: offer.is_readable and offer.run not in rest and new(offer)
 

@@ -11,6 +11,7 @@ from federated_optimizer.coordinator.adaptation import (
     adaptation,
     decision_rows,
     known_runs,
+    move_gains,
     moves,
 )
 from federated_optimizer.coordinator.adaptation.reconsidered import PricedPlan, reconsider
@@ -20,6 +21,7 @@ from federated_optimizer.statistics.fact import Origin, Quantity, Subject, Subje
 from host.clocks import monotonic_clock
 from streamsql.algebra.metrics import Metric, Term
 from streamsql.errors import DeploymentError
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 
 TEXT = "SELECT s.mid, r.status FROM SeatSensor s JOIN RoomSensor r ON s.rid = r.rid"
 ROWS = [(f"m{number}", f"s{number % 3}") for number in range(6)]
@@ -160,14 +162,14 @@ def test_the_former_plan_is_stored_again_as_soon_as_the_catalog_can_be_written(
         tries: list[str] = []
 
         def refuse(found: Any) -> None:
-            tries.append(found.id)
+            tries.extend(each.id for each in found.queries)
             raise DeploymentError("the catalog cannot be written")
 
         await looked_at(harness, coordinator, query)
         tell(coordinator, AT_BASE)
         await harness.until(lambda: stored() != run, "the new plan is stored")
         with monkeypatch.context() as broken:
-            broken.setattr(store, "put_query", refuse)
+            broken.setattr(store, "put_runs", refuse)
             broken.setattr(moves, "MOVE_MICROSECONDS", 0)
             await harness.until(lambda: len(tries) >= 2, "it is tried again")
         await harness.until(lambda: stored() == run, "the former plan is stored")
@@ -195,7 +197,7 @@ def test_whoever_has_waited_longest_is_looked_at_first(
 
 
 def test_a_change_of_plan_has_to_pay(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adaptation, "HORIZON_SECONDS", 0.1)
+    monkeypatch.setattr(move_gains, "HORIZON_SECONDS", 0.1)
 
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation)
@@ -256,7 +258,7 @@ def test_what_the_change_takes_counts_in_messages_too(harness: Any) -> None:
         found = reconsider(coordinator._planner, [running], by_messages)
         why_kept = coordinator._adaptation._why_kept
         for saved_in_ten_minutes, is_kept in ((5.0, True), (7.0, False)):
-            cost = Cost(messages=saved_in_ten_minutes / adaptation.HORIZON_SECONDS)
+            cost = Cost(messages=saved_in_ten_minutes / move_gains.HORIZON_SECONDS)
             priced = replace(found, before=PricedPlan("", cost), after=PricedPlan("", Cost()))
             why, movers = why_kept(priced, [running], changes=True)
             assert movers == ([] if is_kept else [running])
@@ -282,7 +284,7 @@ def test_a_change_without_a_price_is_said_to_have_none(
     weights: dict[Term, float], said: str
 ) -> None:
     weighing = Weighing(Metric(tuple(weights.items())))
-    found: Any = SimpleNamespace(filling=Cost(500.0, messages=8.0), weighing=weighing)
+    found: Any = SimpleNamespace(filling=Cost(500.0, messages=8.0), weighing=weighing, work=None)
     assert decision_rows.begun(found) == said
 
 
@@ -416,14 +418,13 @@ def test_counts_begin_when_the_query_reads_the_new_run(harness: Any) -> None:
     harness.run(scenario)
 
 
-def test_a_run_whose_rows_another_one_reads_stays_until_nobody_does(harness: Any) -> None:
+def test_a_run_whose_result_another_one_reads_stays_until_nobody_does(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation, facts=AT_BASE)
         before = plan_of(coordinator, query)
-        fixed = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
+        fixed = f"{TEXT} WHERE r.status <> 's2' WITH (adapt = 'no')"
         fed = await harness.start_query(coordinator, fixed)
-        rooms = [(f"r{number}", status) for number, (_, status) in enumerate(ROWS)]
-        await harness.until_rows(coordinator, fed, rooms)
+        await harness.until_rows(coordinator, fed, [row for row in ROWS if row[1] != "s2"])
         run = coordinator.query(query).run
         assert {feed.run for feed in coordinator._queries.find(fed).bundle.feeds} == {run}
         await looked_at(harness, coordinator, query)
@@ -441,7 +442,72 @@ def test_a_run_whose_rows_another_one_reads_stays_until_nobody_does(harness: Any
     harness.run(scenario)
 
 
-def test_a_move_is_given_up_when_another_query_begins_to_read_the_run(
+def test_a_run_is_left_to_those_who_read_what_it_receives(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        before, former = plan_of(coordinator, query), coordinator.query(query).run
+        rooms = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
+        fed = await harness.start_query(coordinator, rooms)
+        await harness.until_rows(coordinator, fed, ROOMS)
+        assert {feed.run for feed in coordinator._queries.find(fed).bundle.feeds} == {former}
+        reader = coordinator.subscribe(fed, snapshot=False)
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_GATEWAYS)
+        await harness.until(lambda: plan_of(coordinator, query) != before, "it moves")
+        assert sorted(coordinator.relation(query)) == ROWS
+        assert (coordinator.query(fed).run, coordinator.query(fed).version) == (fed, 1)
+
+        def is_trimmed_in_the_catalog() -> bool:
+            nodes = coordinator._shared.store.nodes()
+            return [n.run for n in nodes if is_trimmed(n.bundle)] == [former]
+
+        await harness.until(is_trimmed_in_the_catalog, "only what is read goes on")
+        federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
+        seen: list[Any] = []
+        while not seen:
+            seen += (await harness.next_batch(reader)).changes
+        told = sorted((change.diff, change.row) for change in seen)
+        assert told == [(-1, ROOMS[0]), (1, ("r0", "new"))]
+        await harness.until_rows(coordinator, query, [("m0", "new"), *ROWS[1:]])
+        await coordinator.stop(fed)
+        await harness.until(lambda: not coordinator._shared.store.nodes(), "nobody reads it")
+        await harness.until(
+            lambda: {q for q, _ in federation.fragments()} == {coordinator.query(query).run}
+        )
+
+    harness.run(scenario)
+
+
+def test_who_begins_to_read_what_is_left_while_a_busy_query_moves_has_a_stored_node(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moves, "REST_MICROSECONDS", 0)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        former = coordinator.query(query).run
+        await looked_at(harness, coordinator, query)
+        moving = coordinator._adaptation._moving
+        with monkeypatch.context() as never:
+            never.setattr(moves.Moves, "is_ready", lambda *_: False)
+            never.setattr(moves.Moves, "counts_came", lambda *_: None)
+            tell(coordinator, AT_GATEWAYS)
+            await harness.until(lambda: any(m.may_be_busy for m in moving.values()), "busy")
+            assert not coordinator._shared.store.nodes()
+            rooms = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
+            fed = await harness.start_query(coordinator, rooms)
+        assert {feed.run for feed in coordinator._queries.find(fed).bundle.feeds} == {former}
+        with monkeypatch.context() as never:
+            never.setattr(moves.Moves, "is_ready", lambda *_: False)
+            await harness.until(lambda: coordinator.query(query).run != former, "it moves")
+            assert [node.run for node in coordinator._shared.store.nodes()] == [former]
+        assert sorted(coordinator.relation(query)) == ROWS
+        await harness.until_rows(coordinator, fed, ROOMS)
+
+    harness.run(scenario)
+
+
+def test_a_move_is_given_up_when_another_query_begins_to_read_the_result(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
@@ -451,7 +517,8 @@ def test_a_move_is_given_up_when_another_query_begins_to_read_the_run(
             never.setattr(moves.Moves, "_at_rest", lambda *_: False)
             tell(coordinator, AT_GATEWAYS)
             await harness.until(lambda: bool(decisions(coordinator)), "it moves")
-            fed = await harness.start_query(coordinator, "SELECT rid, status FROM RoomSensor")
+            assert coordinator._shared.store.nodes() == ()
+            fed = await harness.start_query(coordinator, f"{TEXT} WHERE r.status <> 's2'")
             await harness.until(lambda: decisions(coordinator)[0].outcome == "given up")
         assert decisions(coordinator)[0].detail == f"its rows are read by {fed}"
         assert coordinator.query(fed).version == 1

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from tests.federated_optimizer.coordinator.adaptation.test_adaptation import decisions
 
+PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+COUNTS = f"SELECT p.status, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.status"
+NAMES = "SELECT l.src FROM Link l JOIN RoomSensor r ON l.dst = r.rid WHERE r.status = 'open'"
 QUICK = 0.5
 OPEN = "SELECT rid, status FROM RoomSensor WHERE status = 'open'"
 ALL = "SELECT rid, status FROM RoomSensor"
@@ -71,5 +75,98 @@ def test_a_query_that_reads_a_node_stays_where_it_is(harness: Any) -> None:
         assert feeders(coordinator, narrow) == {wide}
         assert coordinator.query(narrow).version == 1
         assert not [d for d in decisions(coordinator) if d.outcome != "kept"]
+
+    harness.run(scenario)
+
+
+def sent_by(federation: Any, site: str) -> int:
+    """Return the number of batches that a site has sent to the base."""
+    engine = federation.sites[site].engine
+    reports = filter(None, map(engine.flow, engine.queries))
+    return sum(report.sent.get("base", 0) for report in reports)
+
+
+def kept_at_base(federation: Any, run: str) -> int:
+    """Return the rows that the operators of a run keep at the base."""
+    fragments = federation.sites["base"].engine.statistics()
+    return sum(each.state_rows for f in fragments if f.query == run for each in f.operators)
+
+
+async def two_with_a_node(harness: Any, federation: Any) -> tuple[Any, str, str]:
+    """Return a coordinator, a query that joins and counts, and one that wants its join."""
+    coordinator = await begun(harness, federation)
+    federation.sites["gw-2"].put("link", ("a", "gw-1-a", 1.0), ("b", "gw-1-b", 1.0))
+    counts = await harness.start_query(coordinator, COUNTS)
+    await harness.until_rows(coordinator, counts, [("open", 1), ("shut", 1)])
+    names = await harness.start_query(coordinator, NAMES)
+    await harness.until_rows(coordinator, names, [("a",)])
+    return coordinator, counts, names
+
+
+async def on_the_node(harness: Any, coordinator: Any, counts: str, names: str) -> str:
+    """Return the node when both queries read it."""
+    (node,) = feeders(coordinator, names)
+    await harness.until(lambda: feeders(coordinator, counts) == {node}, "it reads the node")
+    return str(node)
+
+
+def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, counts, names = await two_with_a_node(harness, federation)
+        former = coordinator.query(counts).run
+        reader = coordinator.subscribe(counts, snapshot=False)
+        sent = [sent_by(federation, site) for site in ("gw-1", "gw-2")]
+        assert kept_at_base(federation, former) > 0
+        node = await on_the_node(harness, coordinator, counts, names)
+        await harness.until(lambda: kept_at_base(federation, former) == 0, "it is joined once")
+        assert [sent_by(federation, site) for site in ("gw-1", "gw-2")] == sent
+        (left,) = (n for n in coordinator._shared.store.nodes() if n.run == former)
+        assert is_trimmed(left.bundle), "it goes on to receive"
+        assert [n.run for n in coordinator._queries.nodes.all()] == [node, former]
+        assert coordinator.query(names).version == 1
+        moved = next(d for d in decisions(coordinator) if d.outcome == "moved")
+        assert moved.plan_after == f"reads node {node[1:]}"
+        federation.sites["gw-1"].put("roomsensor", ("gw-1-b", "open"))
+        await harness.until_rows(coordinator, counts, [("open", 2)])
+        changes: list[Any] = []
+        while len(changes) < 3:
+            changes += (await harness.next_batch(reader)).changes
+        assert sorted((c.diff, c.row) for c in changes) == [
+            (-1, ("open", 1)),
+            (-1, ("shut", 1)),
+            (1, ("open", 2)),
+        ]
+        await harness.until_rows(coordinator, names, [("a",), ("b",)])
+        for query in (names, counts):
+            await coordinator.stop(query)
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        assert not coordinator._shared.store.nodes()
+
+    harness.run(scenario)
+
+
+def test_a_query_that_is_left_alone_with_a_node_does_without(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation)
+        wide = await harness.start_query(coordinator, ALL)
+        narrow = await harness.start_query(coordinator, OPEN)
+        rows = [("gw-1-a", "open"), ("gw-2-a", "open")]
+        await harness.until_rows(coordinator, narrow, rows)
+        assert feeders(coordinator, narrow) == {wide}
+        run = coordinator.query(narrow).run
+        await harness.until(lambda: is_looked_at(coordinator, run), "a look")
+        reader = coordinator.subscribe(narrow, snapshot=False)
+        await coordinator.stop(wide)
+        await harness.until(lambda: not feeders(coordinator, narrow), "it does without")
+        await harness.until(lambda: not coordinator._queries.nodes.all())
+        await harness.until(lambda: any(d.outcome == "moved" for d in decisions(coordinator)))
+        moved = next(d for d in decisions(coordinator) if d.outcome == "moved")
+        assert moved.reason == f"nobody else reads node {wide[1:]} any more"
+        federation.sites["gw-1"].put("roomsensor", ("gw-1-b", "open"))
+        await harness.until_rows(coordinator, narrow, [*rows, ("gw-1-b", "open")])
+        seen: list[Any] = []
+        while not seen:
+            seen += (await harness.next_batch(reader)).changes
+        assert [(change.diff, change.row) for change in seen] == [(1, ("gw-1-b", "open"))]
 
     harness.run(scenario)

@@ -1,0 +1,50 @@
+"""Whether a plan saves more, within a time, than the move to it takes."""
+
+from federated_optimizer.coordinator.adaptation.filled_runs import Alike
+from federated_optimizer.coordinator.adaptation.over_others import Work
+from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
+from streamsql.algebra.metrics import BY_BYTES
+from streamsql.data.types import MICROSECONDS
+
+HORIZON_SECONDS = 600.0
+"""Time in which a change of plan has to save what it costs."""
+
+
+def why_not_worth(found: Reconsidered, alike: Alike) -> str:
+    """Return why a plan is not worth a move, in words; empty: it is.
+
+    `alike` says how long both plans run beside each other.
+    """
+    assert found.before is not None  # noqa: S101  (looked at by the caller)
+    if found.work is not None:
+        return _why_no_work(found.work)
+    value, metric = found.weighing.value, found.weighing.metric
+    before, after = (value(plan.cost) - value(plan.fed) for plan in (found.before, found.after))
+    saved = (before - after) * HORIZON_SECONDS
+    beside = alike.microseconds / MICROSECONDS  # both send meanwhile
+    filling = value(found.filling) + after * beside
+    if saved > filling:
+        return ""
+    unit = "bytes" if metric == BY_BYTES else f"by {metric}"
+    return (
+        f"filling the other plan takes {filling:,.0f} {unit}; it saves "
+        f"{max(saved, 0):,.0f} in {HORIZON_SECONDS:.0f} s"
+    )
+
+
+def _why_no_work(work: Work) -> str:
+    saved = (work.before - work.after) * HORIZON_SECONDS
+    if saved > work.filling:
+        return ""
+    return (
+        f"filling the other plan takes {work.filling:,.3g} ms of the base sites; it saves "
+        f"{saved:,.3g} ms in {HORIZON_SECONDS:.0f} s"
+    )
+
+
+def work_saved(work: Work) -> str:
+    """Return what a plan saves base sites, in words."""
+    return (
+        f"it causes {work.before:,.3g} ms of work a second at the base sites, "
+        f"and {work.after:,.3g} ms then"
+    )

@@ -1,0 +1,88 @@
+"""Parts of a run whose rows others read, and parts of the network that nobody would need."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
+from streamsql.wire.bundles.trimmed_bundles import trimmed
+from streamsql.wire.fragments import Feed
+
+MOST_READERS = 64
+"""Runs that read a run, beyond which it is taken to be needed whoever leaves."""
+
+
+def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozenset[str]:
+    """Return the fragments of a run whose rows other runs read, `gone` ones left aside."""
+    return frozenset(
+        feed.source
+        for reader in runs.fed_by(run)
+        if reader.run not in gone
+        for feed in reader.bundle.feeds
+        if feed.run == run
+    )
+
+
+def may_leave(runs: SharedRuns, query: RunningQuery) -> bool:
+    """Return whether a query may leave its run though others read it: only what is delivered."""
+    parts = parts_read(runs, query.run)
+    if not parts:
+        return True
+    may_be_node = query.logical is not None and not query.has_failed
+    return may_be_node and trimmed(query.bundle, parts) is not None
+
+
+def run_that_ends(runs: SharedRuns, run: str) -> str:
+    """Return a run if it ends when its queries leave it; empty: others read what it receives."""
+    leader = runs.leader(run)
+    return "" if leader and runs.fed.readers(run) and may_leave(runs, leader) else run
+
+
+def unneeded_without(
+    runs: SharedRuns, run: str, stays: Iterable[Feed] = ()
+) -> Mapping[str, frozenset[str]]:
+    """Return the fragments that nobody would need if the queries of a run left, by run.
+
+    These are the run's own, and those of nodes that only it reads, or such nodes. `stays` are
+    readings of somebody who would still be there.
+
+    Work: that of the runs that end, and of those that these read.
+    """
+    kept: dict[str, set[str]] = {}
+    for feed in stays:
+        kept.setdefault(feed.run, set()).add(feed.source)
+    gone: dict[str, frozenset[str]] = {}
+    idle = {run}  # they compute no result any more, and read nothing
+    waiting = [run]
+    while waiting:
+        name = waiting.pop()
+        leader = runs.leader(name)
+        if leader is None:
+            continue
+        needed = parts_read(runs, name, idle) | kept.get(name, set())
+        own = {fragment.id: fragment for fragment in leader.bundle.own}
+        if name != run and any(not own[part].consumer for part in needed if part in own):
+            continue
+        lost = frozenset(own.keys() - needed)
+        if gone.get(name) == lost:
+            continue  # nothing more than the last time
+        gone[name] = lost
+        idle.add(name)
+        waiting += [feeder for feeder in _nodes_read(runs, leader) if feeder not in waiting]
+    return gone
+
+
+def only_reads(runs: SharedRuns, query: RunningQuery) -> frozenset[str]:
+    """Return the nodes that nobody reads but the run of a query."""
+    return frozenset(run for run in _nodes_read(runs, query) if len(runs.fed.readers(run)) == 1)
+
+
+def _nodes_read(runs: SharedRuns, query: RunningQuery) -> list[str]:
+    """Return the nodes that a query's run reads, and that few others read."""
+    found = dict.fromkeys(feed.run for feed in query.bundle.feeds)
+    return [
+        run
+        for run in found
+        if all(reader.origin == Origin.NODE for reader in runs.readers(run))
+        and len(runs.fed.readers(run)) <= MOST_READERS
+    ]
