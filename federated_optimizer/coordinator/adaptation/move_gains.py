@@ -37,14 +37,18 @@ def _why_no_work(work: Work) -> str:
     if saved > work.filling:
         return ""
     return (
-        f"filling the other plan takes {work.filling:,.3g} ms of the base sites; it saves "
-        f"{saved:,.3g} ms in {HORIZON_SECONDS:.0f} s"
+        f"filling the other plan takes {_milliseconds(work.filling)} of work; it saves "
+        f"{_milliseconds(max(saved, 0.0))} in {HORIZON_SECONDS:.0f} s"
     )
 
 
 def work_saved(work: Work) -> str:
-    """Return what a plan saves base sites, in words."""
+    """Return what a plan saves the sites, in words."""
     return (
-        f"it causes {work.before:,.3g} ms of work a second at the base sites, "
-        f"and {work.after:,.3g} ms then"
+        f"it causes {_milliseconds(work.before)} of work a second, "
+        f"and {_milliseconds(work.after)} then"
     )
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 10 else f"{value:.2g} ms"

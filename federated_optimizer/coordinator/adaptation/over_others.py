@@ -36,7 +36,7 @@ BESIDE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Milliseconds of the base sites: the reason for a choice where the metric has none.
+    """Milliseconds of work of sites: the reason for a choice where the metric has none.
 
     Attributes:
         before: A second.

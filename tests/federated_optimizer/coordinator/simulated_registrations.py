@@ -286,7 +286,6 @@ class SimulatedRegistrations(SimulatedCoordinator):
         await self.statements.keep()
         await self.adaptation.look()
         await self.adaptation.work()
-        self.counts["moved"] = sum(d.outcome == "moved" for d in self.shared.decisions.all())
         self.counts["widened"] += len(self.queries.widened)
 
     def is_settled(self) -> bool:

@@ -1,0 +1,70 @@
+"""What of a run others read, and what nobody would need without its queries."""
+
+from typing import Any
+
+from federated_optimizer.coordinator.queries.runs.read_parts import (
+    may_leave,
+    only_reads,
+    parts_read,
+    run_that_ends,
+    unneeded_without,
+)
+from federated_optimizer.sharing.strategy import Strategy
+
+PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+JOIN = f"{PAIRS} WITH (plan = 1, adapt = 'no')"  # at the base: both sides are sent there
+LEFT = "SELECT l.src, r.status FROM Link l LEFT JOIN RoomSensor r ON l.dst = r.rid"
+OPEN = f"{PAIRS} WHERE r.status = 'open'"
+
+
+def feeds_of(runs: Any, run: str) -> Any:
+    return runs.leader(run).bundle.feeds
+
+
+def test_a_run_is_left_where_only_what_it_receives_is_read(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(sharing=Strategy.OFF)
+        first = await harness.start_query(coordinator, JOIN)
+        runs = coordinator._queries.runs
+        query = runs.leader(first)
+        assert not parts_read(runs, first)
+        assert run_that_ends(runs, first) == first
+        left = await harness.start_query(coordinator, LEFT)
+        parts = parts_read(runs, first)
+        assert parts == {feed.source for feed in feeds_of(runs, left)}
+        assert parts
+        assert may_leave(runs, query)
+        assert run_that_ends(runs, first) == ""
+        # It would lose its join, and what nobody else reads of it; `left` loses nothing.
+        own = {fragment.id for fragment in query.bundle.own}
+        assert unneeded_without(runs, first) == {first: own - parts}
+        assert parts_read(runs, first, gone={left}) == frozenset()
+
+    harness.run(scenario)
+
+
+def test_a_run_stays_whose_result_is_read_and_a_node_goes_with_its_only_reader(
+    harness: Any,
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        runs = coordinator._queries.runs
+        pairs = await harness.start_query(coordinator, JOIN)
+        narrow = await harness.start_query(coordinator, OPEN)
+        assert {feed.run for feed in feeds_of(runs, narrow)} == {pairs}
+        query = runs.leader(pairs)
+        assert not may_leave(runs, query)
+        assert run_that_ends(runs, pairs) == pairs
+        # A query reads the other run, too, so it is no node that only this one reads.
+        assert only_reads(runs, runs.leader(narrow)) == frozenset()
+        assert set(unneeded_without(runs, narrow)) == {narrow}
+        await coordinator.stop(pairs)
+        assert only_reads(runs, runs.leader(narrow)) == {pairs}
+        gone = unneeded_without(runs, narrow)
+        assert set(gone) == {narrow, pairs}
+        assert gone[pairs] == {fragment.id for fragment in query.bundle.own}
+        # Somebody else would still read it.
+        stays = feeds_of(runs, narrow)
+        assert set(unneeded_without(runs, narrow, stays)) == {narrow}
+
+    harness.run(scenario)

@@ -1,0 +1,95 @@
+"""Prices of the fragments of a run: what they send, and the work of base sites."""
+
+from dataclasses import replace
+
+import pytest
+
+from federated_optimizer import plan as place_plan
+from federated_optimizer.costs.fragment_estimates import fragment_estimates
+from federated_optimizer.costs.run_costs import RunCosts
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
+from federated_optimizer.statistics.speeds import Micros
+from tests.streamsql.from_text import bound_query, catalog_of
+
+CATALOG = catalog_of(
+    """CREATE SOURCE seat (mid TEXT, rid TEXT, PRIMARY KEY (mid));
+    CREATE SOURCE room (rid TEXT, open BOOLEAN, PRIMARY KEY (rid));"""
+)
+TOPOLOGY = Topology(
+    dict.fromkeys(("gw-1", "gw-2"), frozenset({"seat", "room"})),
+    bases=("base",),
+    coordinator="host",
+)
+JOIN = "SELECT s.mid, r.open FROM seat s JOIN room r ON s.rid = r.rid"
+SEATS, ROOMS = 40.0, 10.0
+
+
+def micros(factor: float) -> Micros:
+    return Micros(
+        step=1.0 * factor,
+        filter=2.0 * factor,
+        window=3.0 * factor,
+        join=5.0 * factor,
+        group=7.0 * factor,
+        recursion=11.0 * factor,
+    )
+
+
+def facts(changes: float = 4.0, factor: float = 1.0) -> Statistics:
+    sources = {"seat": SourceFacts(SEATS, changes), "room": SourceFacts(ROOMS, changes)}
+    found = Statistics(sources=sources)
+    return replace(found, speeds=replace(found.speeds, base=micros(factor)))
+
+
+def costs(text: str, statistics: Statistics) -> tuple[RunCosts, tuple[str, ...]]:
+    """Return the prices of a bundle whose join is at the base, and its leaves."""
+    bundle = place_plan(bound_query(text, CATALOG), TOPOLOGY, query="q", statistics=statistics)
+    leaves = tuple(fragment.id for fragment in bundle.fragments if fragment.consumer)
+    sent = fragment_estimates(bundle, statistics, "host")
+    return RunCosts(bundle, statistics, sent), leaves
+
+
+def base_join(statistics: Statistics) -> tuple[RunCosts, tuple[str, ...]]:
+    for number in range(1, 10):
+        found, leaves = costs(f"{JOIN} WITH (plan = {number})", statistics)
+        if len(leaves) == 2:
+            return found, leaves
+    raise AssertionError("no plan joins at the base")
+
+
+def work(statistics: Statistics) -> float:
+    return base_join(statistics)[0].of("f0", with_result=False).cpu
+
+
+def test_a_leaf_costs_what_it_sends_and_a_base_fragment_its_work_besides() -> None:
+    statistics = facts()
+    found, leaves = base_join(statistics)
+    for leaf in leaves:
+        assert found.of(leaf) == found._sent[leaf].cost
+        assert found.of(leaf).bytes > 0
+    assert found.of("f0").cpu > found._sent["f0"].cost.cpu
+
+
+def test_the_result_counts_only_where_it_is_asked_for() -> None:
+    found, _leaves = base_join(facts())
+    whole, without = found.of("f0"), found.of("f0", with_result=False)
+    sent = found._sent["f0"].cost
+    assert without.bytes == 0 < whole.bytes == sent.bytes
+    assert whole.cpu - without.cpu == pytest.approx(sent.cpu)
+
+
+def test_work_is_in_proportion_to_the_time_that_a_row_takes() -> None:
+    assert work(facts(factor=3.0)) == pytest.approx(3 * work(facts()))
+
+
+def test_work_grows_with_changes_and_is_none_without() -> None:
+    assert work(facts(changes=8.0)) > 1.5 * work(facts())
+    assert work(facts(changes=0.0)) == 0
+
+
+def test_filling_is_the_work_for_the_rows_that_are_read() -> None:
+    found, leaves = base_join(facts())
+    # Each row is joined and perhaps grouped: 5 and 7 microseconds.
+    assert found.filling("f0") == pytest.approx((SEATS + ROOMS) * 12 / 1_000)
+    assert {found.filling(leaf) for leaf in leaves} == {0.0}
