@@ -29,7 +29,8 @@ def test_many_rows_are_compared_in_a_tenth_of_the_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(Moves, "movers", lambda *_: [])
     monkeypatch.setattr(Moves, "_show_the_same", compare)
     shared: Any = SimpleNamespace(lock=asyncio.Lock(), presence=SimpleNamespace(taken_over=False))
-    queries: Any = SimpleNamespace(owed=SimpleNamespace(is_owed=False))
+    nodes = SimpleNamespace(left_by=lambda _queries: ())
+    queries: Any = SimpleNamespace(owed=SimpleNamespace(is_owed=False), nodes=nodes)
     trial: Any = SimpleNamespace(has_all_sources=lambda: True)
     planned: Any = None
     moving = Moves(shared, queries)
