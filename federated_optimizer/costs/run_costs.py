@@ -1,6 +1,7 @@
 """Prices of the fragments of a run: what they send, and the work of base sites.
 
-A row that one run hands to another costs as much as one that passes a filter, on either side.
+A row of another run's result costs its reader a step and as much as grouping it: measured, more
+than a plain join that gives it (docs/decisions/0159-queries-move-onto-the-node-of-their-part.md).
 """
 
 from collections.abc import Mapping
@@ -55,12 +56,16 @@ class RunCosts:
         return read * (micros.join + micros.group) / 1_000
 
     def _work(self, fragment: Fragment) -> Cost:
-        speeds = self._statistics.speeds
+        base, kept = self._statistics.speeds.base, self._statistics.speeds.kept
         below = [self._whole(name) for name in fragment.inputs]
         plan = self._whole(fragment.id)
-        work = Work(self._estimating, speeds.base, speeds.kept, below).of(plan)
-        handed = sum(self._estimating.of(each).events for each in (*below, plan))
-        return replace(work, cpu=work.cpu + handed * speeds.base.filter / 1_000)
+        work = Work(self._estimating, base, kept, below).of(plan)
+        handed = sum(
+            self._estimating.of(self._whole(name)).events
+            for name in fragment.inputs
+            if self._fragments[name].engine == Engine.BASE
+        )
+        return replace(work, cpu=work.cpu + handed * (base.step + base.group) / 1_000)
 
     def _whole(self, name: str) -> Plan:
         """Return a fragment's plan over sources; those below it are parts of it, as they are."""

@@ -7,7 +7,7 @@ time of planning, and on a busy machine that is seconds.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -23,7 +23,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     rate_since,
 )
 from federated_optimizer.coordinator.adaptation.move_gains import why_not_worth
-from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.moves import Move, Moves, left_by, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
@@ -208,7 +208,7 @@ class Adaptation:
             if known is not None and queries:
                 known.see(self._queries.runs, queries[0])
                 groups[run] = queries
-        bundles = {run: self._known[run].bundle for run in groups}
+        bundles, begun = {run: self._known[run].bundle for run in groups}, frozenset(self._moving)
         for run, found in (await self._reconsidered(groups)).items():
             known = self._known.get(run)
             if known is None or known.bundle is not bundles[run]:
@@ -216,7 +216,7 @@ class Adaptation:
             if isinstance(found, FederationError):
                 self._look_failed(known, groups[run], reasons[run], found)
             else:
-                await self._decide(known, groups[run], reasons[run], found)
+                await self._decide(known, groups[run], reasons[run], found, begun)
 
     async def _reconsidered(
         self, groups: Mapping[str, Sequence[RunningQuery]]
@@ -236,8 +236,23 @@ class Adaptation:
         first, second = ({run: groups[run] for run in half} for half in halves)
         return await self._reconsidered(first) | await self._reconsidered(second)
 
+    def _must_wait(self, found: Reconsidered, begun: Collection[int]) -> bool:
+        """Return whether moves decide first: `begun` were under way when the choice was made."""
+        if not self._has_room(found.planned.bundle):
+            return True
+        if found.reads is None:
+            return False
+        # Two queries would change places, or one move onto what the last reader is leaving.
+        left = left_by(self._moving.values())
+        return not self._moving.keys() <= set(begun) or not found.reads.isdisjoint(left)
+
     async def _decide(
-        self, known: KnownRun, queries: Sequence[RunningQuery], reason: str, found: Reconsidered
+        self,
+        known: KnownRun,
+        queries: Sequence[RunningQuery],
+        reason: str,
+        found: Reconsidered,
+        begun: Collection[int] = (),
     ) -> None:
         """Decide whether the queries of a run take the plan that was found."""
         current = [q for q in queries if q.id in self._queries and q.bundle is known.bundle]
@@ -247,7 +262,7 @@ class Adaptation:
             return  # it is planned for other sites or definitions by now
         changes = not found.planned.bundle.runs_as(known.bundle)
         why, movers = self._why_kept(found, current, changes=changes)
-        if changes and not why and not self._has_room(found.planned.bundle):
+        if changes and not why and self._must_wait(found, begun):
             known.waits = reason or FIRST_LOOK
             return
         known.note_look(found, current, reason, self._now())
@@ -261,17 +276,8 @@ class Adaptation:
         if why:
             self._decisions.add(decision)
         elif await self._begin(known, decision, found.planned, movers):
-            self._leave(current, reason, found)
-
-    def _leave(self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered) -> None:
-        """Note which queries of a run stay where the others move away, and why."""
-        left: dict[str, list[RunningQuery]] = {}
-        for query in queries:
-            why = found.fixed.get(query.id) or found.apart.get(query.id)
-            if why:
-                left.setdefault(why, []).append(query)
-        for why, stay in left.items():
-            self._decisions.add(self._rows.compared(stay, reason, found, why))
+            for row in self._rows.staying(current, reason, found):
+                self._decisions.add(row)
 
     def _look_failed(
         self,

@@ -1,6 +1,6 @@
 """Rows of `sys_decisions` about plans that were looked at."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.move_gains import work_saved
@@ -44,6 +44,18 @@ class DecisionRows:
             before=(before.words, before.cost.bytes),
             after=(found.after.words, found.after.cost.bytes),
         )
+
+    def staying(
+        self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered
+    ) -> Iterator[Decision]:
+        """Yield rows about the queries of a run that stay where the others move away, and why."""
+        left: dict[str, list[RunningQuery]] = {}
+        for query in queries:
+            why = found.fixed.get(query.id) or found.apart.get(query.id)
+            if why:
+                left.setdefault(why, []).append(query)
+        for why, stay in left.items():
+            yield self.compared(stay, reason, found, why)
 
     def same(
         self, queries: Sequence[RunningQuery], reason: str, outcome: Outcome, detail: str

@@ -76,9 +76,14 @@ class Move:
     sites: object = None
 
     @property
+    def left(self) -> FragmentBundle:
+        """What they leave."""
+        return next(iter(self.former.values()))
+
+    @property
     def run(self) -> str:
         """The run that they leave."""
-        return next(iter(self.former.values())).query
+        return self.left.query
 
     @property
     def filled_for(self) -> int:
@@ -94,6 +99,16 @@ class Move:
     def filled(self) -> int:
         """Bytes that have travelled for the new run, with its bundles."""
         return self.published + sent_bytes_of(self.trial)
+
+
+def left_by(moves: Iterable[Move]) -> set[str]:
+    """Return the runs that queries which move read before, and will not read."""
+    return {
+        feed.run
+        for move in moves
+        for feed in move.left.feeds
+        if all(feed.run != other.run for other in move.trial.bundle.feeds)
+    }
 
 
 def sent_bytes_of(query: RunningQuery) -> int:

@@ -3,7 +3,8 @@
 A query causes what would end with it: what its own run sends and computes, and the nodes that only
 it reads. Leaves that others read are sent in any case, and so is the query's result.
 
-Where two plans cause the same by the metric, the one is taken by which the base sites work less.
+Where two plans cause the same by the metric, one over results is taken if sites work less
+by it. Not the way back: others may want the node that would end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +25,7 @@ from streamsql.binder import BoundQuery
 from streamsql.wire.fragments import Engine, Feed, FragmentBundle
 
 LESS_WORK = 0.8
-"""A plan that causes the same by the metric is taken if the base sites work so much less.
-
-The reverse needs as much: two plans never take turns.
-"""
+"""A plan over results that causes the same by the metric is taken if sites work so much less."""
 ALIKE = 1.01
 """Prices that differ by less are the same by the metric."""
 BESIDE_SECONDS = 60.0
@@ -116,7 +114,8 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         best, value = weighing.value(taken.after[1]), weighing.value(cost)
         is_much = MUCH * value < min(best, weighing.value(price) + 1e-9)
         is_less = (
-            value <= ALIKE * best
+            reads_results(bundle)
+            and value <= ALIKE * best
             and cost.cpu < LESS_WORK * price.cpu
             and cost.cpu < taken.after[1].cpu
             and _sends_nothing(bundle)
@@ -130,7 +129,14 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
 
 def reads_results(bundle: FragmentBundle) -> bool:
     """Return whether a bundle reads results of other runs."""
-    return any(bundle.fragment(f.fragment).engine == Engine.BASE for f in bundle.feeds)
+    return bool(results_read(bundle))
+
+
+def results_read(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the runs whose results a bundle reads."""
+    return frozenset(
+        feed.run for feed in bundle.feeds if bundle.fragment(feed.fragment).engine == Engine.BASE
+    )
 
 
 def _work(before: Cost, after: Cost, filling: float) -> Work:
@@ -202,6 +208,5 @@ def _difference(whole: Cost, part: Cost) -> Cost:
 
 
 def _words(bundle: FragmentBundle) -> str:
-    results = [f for f in bundle.feeds if bundle.fragment(f.fragment).engine == Engine.BASE]
-    nodes = ", ".join(sorted({number_of(feed.run) for feed in results}))
+    nodes = ", ".join(sorted(map(number_of, results_read(bundle))))
     return f"reads node {nodes}" if nodes else f"plan {bundle.alternative}, which reads no node"

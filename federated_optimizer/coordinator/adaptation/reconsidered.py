@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.coordinator.adaptation.over_others import Work, over_others
+from federated_optimizer.coordinator.adaptation.over_others import Work, over_others, results_read
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned
@@ -57,7 +57,8 @@ class Reconsidered:
         weighing: By what plans are compared.
         fixed: By id of queries that keep their plan in any case: why, in words.
         apart: By id of queries of which this says nothing, as they ask for another choice: why.
-        work: What the plan saves base sites, if it is taken for that.
+        work: What the plan saves sites, if it is taken for that.
+        reads: The runs whose results it reads; None: results of others play no part in the choice.
     """
 
     planned: Planned
@@ -69,6 +70,7 @@ class Reconsidered:
     fixed: dict[str, str] = field(default_factory=dict)
     apart: dict[str, str] = field(default_factory=dict)
     work: Work | None = None
+    reads: frozenset[str] | None = None
 
 
 def reconsider(
@@ -138,6 +140,7 @@ def reconsider(
         after=PricedPlan(*choice.after),
         filling=filling_cost(choice.bundle, noted.statistics),
         work=choice.work,
+        reads=results_read(choice.bundle),
     )
 
 

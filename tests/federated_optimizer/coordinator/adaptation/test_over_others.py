@@ -3,11 +3,17 @@
 from typing import Any
 
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
-from tests.federated_optimizer.coordinator.adaptation.test_adaptation import decisions
+from tests.federated_optimizer.coordinator.adaptation.test_adaptation import decisions, tell
 
 PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
 COUNTS = f"SELECT p.status, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.status"
 NAMES = "SELECT l.src FROM Link l JOIN RoomSensor r ON l.dst = r.rid WHERE r.status = 'open'"
+REACH = (
+    "WITH RECURSIVE reach(src, dst) AS (SELECT src, dst FROM Link UNION "
+    "SELECT r.src, l.dst FROM reach r JOIN Link l ON l.src = r.dst) "
+)
+OUT = f"{REACH}SELECT src, COUNT(*) AS n FROM reach GROUP BY src"
+FROM_B = f"{REACH}SELECT dst FROM reach WHERE src >= 'b'"
 QUICK = 0.5
 OPEN = "SELECT rid, status FROM RoomSensor WHERE status = 'open'"
 ALL = "SELECT rid, status FROM RoomSensor"
@@ -93,54 +99,77 @@ def kept_at_base(federation: Any, run: str) -> int:
 
 
 async def two_with_a_node(harness: Any, federation: Any) -> tuple[Any, str, str]:
-    """Return a coordinator, a query that joins and counts, and one that wants its join."""
+    """Return a coordinator, a query that counts over a recursion, and one that wants its rows."""
     coordinator = await begun(harness, federation)
-    federation.sites["gw-2"].put("link", ("a", "gw-1-a", 1.0), ("b", "gw-1-b", 1.0))
-    counts = await harness.start_query(coordinator, COUNTS)
-    await harness.until_rows(coordinator, counts, [("open", 1), ("shut", 1)])
-    names = await harness.start_query(coordinator, NAMES)
-    await harness.until_rows(coordinator, names, [("a",)])
-    return coordinator, counts, names
+    links = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "gw-1-a", 1.0), ("a", "gw-1-b", 1.0)]
+    federation.sites["gw-2"].put("link", *links)
+    first = await harness.start_query(coordinator, OUT)
+    await harness.until(lambda: len(coordinator.relation(first)) == 2)
+    second = await harness.start_query(coordinator, FROM_B)
+    await harness.until(lambda: len(coordinator.relation(second)) == 1)
+    return coordinator, first, second
 
 
-async def on_the_node(harness: Any, coordinator: Any, counts: str, names: str) -> str:
-    """Return the node when both queries read it."""
-    (node,) = feeders(coordinator, names)
-    await harness.until(lambda: feeders(coordinator, counts) == {node}, "it reads the node")
-    return str(node)
+def moves_of(coordinator: Any) -> list[Any]:
+    return [d for d in decisions(coordinator) if d.outcome == "moved"]
+
+
+async def looks(harness: Any, coordinator: Any, number: int) -> None:
+    """Wait for some looks at plans."""
+    for _ in range(number):
+        looked = coordinator._adaptation._looked
+        await harness.until(lambda seen=looked: coordinator._adaptation._looked != seen, "a look")
 
 
 def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator, counts, names = await two_with_a_node(harness, federation)
-        former = coordinator.query(counts).run
+        former, (node,) = counts, feeders(coordinator, names)
         reader = coordinator.subscribe(counts, snapshot=False)
         sent = [sent_by(federation, site) for site in ("gw-1", "gw-2")]
-        assert kept_at_base(federation, former) > 0
-        node = await on_the_node(harness, coordinator, counts, names)
-        await harness.until(lambda: kept_at_base(federation, former) == 0, "it is joined once")
+        await harness.until(lambda: feeders(coordinator, counts) == {node}, "it reads the node")
+        await harness.until(lambda: kept_at_base(federation, former) == 0, "it is computed once")
         assert [sent_by(federation, site) for site in ("gw-1", "gw-2")] == sent
         (left,) = (n for n in coordinator._shared.store.nodes() if n.run == former)
         assert is_trimmed(left.bundle), "it goes on to receive"
-        assert [n.run for n in coordinator._queries.nodes.all()] == [node, former]
+        assert {n.run for n in coordinator._queries.nodes.all()} == {node, former}
         assert coordinator.query(names).version == 1
-        moved = next(d for d in decisions(coordinator) if d.outcome == "moved")
-        assert moved.plan_after == f"reads node {node[1:]}"
-        federation.sites["gw-1"].put("roomsensor", ("gw-1-b", "open"))
-        await harness.until_rows(coordinator, counts, [("open", 2)])
+        await harness.until(lambda: bool(moves_of(coordinator)))
+        assert moves_of(coordinator)[0].plan_after == f"reads node {node[1:]}"
+        federation.sites["gw-2"].put("link", ("c", "d", 1.0))
+        want = [("a", 5), ("b", 2), ("c", 1)]
+        await harness.until_rows(coordinator, counts, want)
         changes: list[Any] = []
-        while len(changes) < 3:
+        while len(changes) < 5:
             changes += (await harness.next_batch(reader)).changes
-        assert sorted((c.diff, c.row) for c in changes) == [
-            (-1, ("open", 1)),
-            (-1, ("shut", 1)),
-            (1, ("open", 2)),
-        ]
-        await harness.until_rows(coordinator, names, [("a",), ("b",)])
+        told = sorted((c.diff, c.row) for c in changes)
+        assert told == [(-1, ("a", 4)), (-1, ("b", 1)), *((1, row) for row in want)]
+        await harness.until_rows(coordinator, names, [("c",), ("d",), ("d",)])
+        await looks(harness, coordinator, 12)
+        assert len(moves_of(coordinator)) == 1, "plans do not take turns"
+        assert {coordinator.query(q).run for q in (counts, names)}.isdisjoint({node, former})
         for query in (names, counts):
             await coordinator.stop(query)
         await harness.until(lambda: not federation.fragments(), "nothing is left")
-        assert not coordinator._shared.store.nodes()
+        await harness.until(lambda: not coordinator._shared.store.nodes())
+
+    harness.run(scenario)
+
+
+def test_a_query_stays_where_reading_costs_more_than_its_join(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation)
+        # A room that changes changes a hundred rows of the join, each of which would be read.
+        tell(coordinator, {"link": (1_000.0, 0.01), "roomsensor": (10.0, 10.0)})
+        counts = await harness.start_query(coordinator, COUNTS)
+        names = await harness.start_query(coordinator, NAMES)
+        run = coordinator.query(counts).run
+        (node,) = feeders(coordinator, names)
+        assert node not in (counts, names)
+        await harness.until(lambda: is_looked_at(coordinator, run), "a look")
+        await looks(harness, coordinator, 6)
+        assert coordinator.query(counts).run == run
+        assert not moves_of(coordinator)
 
     harness.run(scenario)
 
