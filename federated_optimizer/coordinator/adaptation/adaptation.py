@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from federated_optimizer.coordinator.adaptation.begun_moves import Move, is_contested, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK, DecisionRows
 from federated_optimizer.coordinator.adaptation.filled_runs import too_long, when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
@@ -23,7 +24,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     rate_since,
 )
 from federated_optimizer.coordinator.adaptation.move_gains import why_not_worth
-from federated_optimizer.coordinator.adaptation.moves import Move, Moves, left_by, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.moves import Moves
 from federated_optimizer.coordinator.adaptation.plan_basis import left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
@@ -154,9 +155,6 @@ class Adaptation:
             if own is not None:
                 found[run] = own.reason
                 continue
-            if why := known.company.left(self._queries.runs, leader):
-                found[run] = why
-                continue
             left_out = all(query.text in known.own for query in live)
             if left_out or now - known.looked < known.pause(self._pause):
                 continue
@@ -165,8 +163,8 @@ class Adaptation:
                 continue
             why = next(map(str, left_range(known.basis, statistics)), "")
             if known.needed and not self._moves.why_needed(live):
-                found[run] = "no other query reads its rows any more"
-            elif why := why or known.newer(self._queries.runs, leader):
+                found[run] = "no other query needs it as it is any more"
+            elif why := why or known.others(self._queries.runs, leader):
                 found[run] = why
         return found
 
@@ -238,13 +236,8 @@ class Adaptation:
 
     def _must_wait(self, found: Reconsidered, begun: Collection[int]) -> bool:
         """Return whether moves decide first: `begun` were under way when the choice was made."""
-        if not self._has_room(found.planned.bundle):
-            return True
-        if found.reads is None:
-            return False
-        # Two queries would change places, or one move onto what the last reader is leaving.
-        left = left_by(self._moving.values())
-        return not self._moving.keys() <= set(begun) or not found.reads.isdisjoint(left)
+        has_room = self._has_room(found.planned.bundle)
+        return not has_room or is_contested(found.reads, self._moving, begun)
 
     async def _decide(
         self,
@@ -275,7 +268,9 @@ class Adaptation:
         decision = self._rows.compared(looked if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)
-        elif await self._begin(known, decision, found.planned, movers):
+        elif await self._begin(
+            known, decision, found.planned, movers, silently=found.work is not None
+        ):
             for row in self._rows.staying(current, reason, found):
                 self._decisions.add(row)
 
@@ -324,11 +319,16 @@ class Adaptation:
     # --- moves --------------------------------------------------------------------------------
 
     async def _begin(
-        self, known: KnownRun, decision: Decision, planned: Planned, movers: Sequence[RunningQuery]
+        self,
+        known: KnownRun,
+        decision: Decision,
+        planned: Planned,
+        movers: Sequence[RunningQuery],
+        **how: bool,
     ) -> bool:
         """Begin a move; return whether it has begun."""
         try:
-            move = await self._moves.begin(planned, movers)
+            move = await self._moves.begin(planned, movers, **how)
         except FederationError as error:
             said = {"outcome": Outcome.GIVEN_UP, "detail": error.message}
             self._decisions.add(msgspec.structs.replace(decision, **said))

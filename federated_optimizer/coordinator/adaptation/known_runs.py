@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from federated_optimizer.coordinator.adaptation.begun_moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK
-from federated_optimizer.coordinator.adaptation.moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.computations.run_nodes import number_of
@@ -158,13 +158,15 @@ class KnownRun:
         tried = {trial.run for trial in runs.tried()}
         self.newest = max((run for run in runs.names() if run not in tried), key=age_of, default="")
 
-    def newer(self, runs: SharedRuns, query: RunningQuery) -> str:
-        """Return why its plan is to be compared with that of a newer run; empty: there is none.
+    def others(self, runs: SharedRuns, query: RunningQuery) -> str:
+        """Return why other runs are a reason to look at its plan again; empty: they are none.
 
-        `query` is one of its own; the other run reads a source of it.
+        `query` is one of its own. A newer run reads a source of it, or nobody else reads a node.
         """
         run = runs.newest.beside(query)
-        return f"run {run} {_READS_THE_SAME}" if age_of(run) > age_of(self.newest) else ""
+        if age_of(run) > age_of(self.newest):
+            return f"run {run} {_READS_THE_SAME}"
+        return self.company.left(runs, query)
 
     def look_failed(self, text: str, reason: str, now: int, pause: int) -> None:
         """Leave queries out of looks for a while that doubles each time."""

@@ -9,16 +9,21 @@ time the new run is withdrawn, and all is as before.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
+from federated_optimizer.coordinator.adaptation.over_others import sends_nothing
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.planned_queries import Planned, offered_plan
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.runs.read_parts import may_leave, run_that_ends
+from federated_optimizer.coordinator.queries.runs.read_parts import (
+    holders,
+    may_leave,
+    run_that_ends,
+)
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
 from host.clocks import monotonic_clock
@@ -37,85 +42,6 @@ MOST_NAMED = 10
 """Queries that are named where more may read the rows of a run."""
 
 
-@dataclass(slots=True)
-class Move:
-    """Queries on their way to another run.
-
-    Attributes:
-        planned: What they will run.
-        trial: Reads the new run meanwhile; nobody sees its answer.
-        former: By id of the queries what they run; who runs something else by then stays there.
-        began: By `monotonic_clock`.
-        published: Bytes of the bundles that were sent for it.
-        stored: Whether the catalog has the new plan already.
-        nodes: The runs that the catalog has as nodes since, for those who read what is received.
-        seen: What had been received when both runs were first seen at rest, or None.
-        may_be_busy: Whether it need not wait for rest any more.
-        moved: The queries that have changed over.
-        failed: Why it is given up, from when this begins.
-        compared: Until when rows of busy runs are not compared again.
-        fills: How long both have to run beside each other until windows hold the same.
-        beside: Since when they do, with the same sites in the same incarnations; None: not yet.
-        sites: Those, and whether they are away.
-    """
-
-    planned: Planned
-    trial: RunningQuery
-    former: Mapping[str, FragmentBundle]
-    began: int = field(default_factory=monotonic_clock)
-    published: int = 0
-    stored: bool = False
-    nodes: frozenset[str] = frozenset()
-    seen: object = None
-    may_be_busy: bool = False
-    moved: tuple[RunningQuery, ...] = ()
-    failed: str = ""
-    compared: int = 0
-    fills: int = 0
-    beside: int | None = None
-    sites: object = None
-
-    @property
-    def left(self) -> FragmentBundle:
-        """What they leave."""
-        return next(iter(self.former.values()))
-
-    @property
-    def run(self) -> str:
-        """The run that they leave."""
-        return self.left.query
-
-    @property
-    def filled_for(self) -> int:
-        """Microseconds since windows hold the same, as far as time says; negative: not yet."""
-        return -1 if self.beside is None else monotonic_clock() - self.beside - self.fills
-
-    @property
-    def seconds(self) -> float:
-        """Time since it began."""
-        return (monotonic_clock() - self.began) / 1_000_000
-
-    @property
-    def filled(self) -> int:
-        """Bytes that have travelled for the new run, with its bundles."""
-        return self.published + sent_bytes_of(self.trial)
-
-
-def left_by(moves: Iterable[Move]) -> set[str]:
-    """Return the runs that queries which move read before, and will not read."""
-    return {
-        feed.run
-        for move in moves
-        for feed in move.left.feeds
-        if all(feed.run != other.run for other in move.trial.bundle.feeds)
-    }
-
-
-def sent_bytes_of(query: RunningQuery) -> int:
-    """Return the bytes that the sites of a query's run have sent, as last reported."""
-    return sum(traffic.bytes for traffic in query.flows.traffic().values())
-
-
 class Moves:
     """Begins moves, completes them, and gives them up."""
 
@@ -124,8 +50,12 @@ class Moves:
         self._queries = queries
         self._begun = 0
 
-    async def begin(self, planned: Planned, movers: Sequence[RunningQuery]) -> Move | None:
+    async def begin(
+        self, planned: Planned, movers: Sequence[RunningQuery], *, silently: bool = False
+    ) -> Move | None:
         """Deploy a plan beside what queries of one run have; None: they changed meanwhile.
+
+        `silently` says that the plan is wanted only if gateways need not send for it.
 
         Raises:
             FederationError: The plan cannot be deployed.
@@ -139,11 +69,10 @@ class Moves:
                     return None  # the run that computes what they read has ended
                 other = None
                 run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
-                ends = run_that_ends(self._queries.runs, movers[0].run)
-                bundle = self._queries.runs.fed_but_by(planned, run, ends)
+                bundle = self._fed(planned, run, movers[0])
             else:
                 bundle = other.bundle
-            if not self._going_on(former):
+            if not self._going_on(former) or (silently and not sends_nothing(bundle)):
                 return None
             trial = self._trial(planned, bundle)
             published = 0
@@ -155,6 +84,15 @@ class Moves:
             self._queries.runs.try_out(trial)
             fills = when_alike(bundle).microseconds
             return Move(planned, trial, former, published=published, fills=fills)
+
+    def _fed(self, planned: Planned, run: str, mover: RunningQuery) -> FragmentBundle:
+        """Return a plan as a new run that leaves another one: it reads what of that one stays."""
+        runs = self._queries.runs
+        bundle = runs.fed_but_by(planned, run, run_that_ends(runs, mover.run))
+        read = [feed.source for feed in bundle.feeds if feed.run == mover.run]
+        if may_leave(runs, mover, read):
+            return bundle
+        return runs.fed_but_by(planned, run, mover.run)
 
     def _trial(self, planned: Planned, bundle: FragmentBundle) -> RunningQuery:
         shared = self._shared
@@ -182,9 +120,9 @@ class Moves:
         a node.
         """
         runs, run = self._queries.runs, movers[0].run
-        if len(runs.live(run)) > len(movers) or may_leave(runs, movers[0]):
+        if len([q for q in runs.live(run) if not runs.is_tried(q)]) > len(movers):
             return ""
-        fed = ", ".join(query.id for query in runs.fed_by(run)[:MOST_NAMED])
+        fed = ", ".join(query.id for query in holders(runs, movers[0])[:MOST_NAMED])
         return fed and f"its rows are read by {fed}"
 
     def movers(self, move: Move) -> list[RunningQuery]:
@@ -253,18 +191,20 @@ class Moves:
     def _may_follow(self, move: Move) -> bool:
         """Whether the new run has read all that the old one has, and gives the same rows now."""
         trial, movers = move.trial, self.movers(move)
-        if self.why_not(move) or self._queries.owed.is_owed:
-            return False
-        if not {node.run for node in self._queries.nodes.left_by(movers)} <= move.nodes:
-            move.may_be_busy = False  # somebody has begun to read what is left: store that first
+        if self._queries.owed.is_owed or not movers:
             return False
         self.watch(move)
         if move.filled_for < 0:
             return False
         if not all(query.has_all_sources() for query in (trial, *movers)):
             return False
-        # Counts come first: they are few, and rows may be many.
+        # Counts come first: they are few, and rows and readers may be many.
         if monotonic_clock() < move.compared or not all(is_not_behind(trial, q) for q in movers):
+            return False
+        if self.why_not(move):
+            return False
+        if not {node.run for node in self._queries.nodes.left_by(movers)} <= move.nodes:
+            move.may_be_busy = False  # somebody has begun to read what is left: store that first
             return False
         began = monotonic_clock()
         is_same = self._show_the_same(move)
@@ -335,6 +275,7 @@ class Moves:
         if not move.nodes:
             return
         async with self._shared.lock:
+            self._shared.presence.check_in_charge()
             nodes = self._queries.nodes
             await self._store((), ended=tuple(r for r in move.nodes if nodes.of(r) is None))
             move.nodes = frozenset()

@@ -29,7 +29,7 @@ LESS_WORK = 0.8
 ALIKE = 1.01
 """Prices that differ by less are the same by the metric."""
 BESIDE_SECONDS = 60.0
-"""Time for which both runs work at most."""
+"""Time for which both runs are taken to work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         weighing: By what prices are compared.
     """
     current = queries[0].bundle
-    allowed = [offers.for_move(query) for query in queries]
-    reading = Reading(offers, lambda offer: all(may(offer) for may in allowed), makes_nodes=False)
+    reading = Reading(offers, offers.for_moves(queries), makes_nodes=False)
     shared = planner.placed(
         bound,
         query=current.query,
@@ -118,7 +117,7 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
             and value <= ALIKE * best
             and cost.cpu < LESS_WORK * price.cpu
             and cost.cpu < taken.after[1].cpu
-            and _sends_nothing(bundle)
+            and sends_nothing(bundle)
         )
         if is_much or is_less:
             after = (_words(bundle), cost)
@@ -143,7 +142,7 @@ def _work(before: Cost, after: Cost, filling: float) -> Work:
     return Work(before.cpu, after.cpu, filling + after.cpu * BESIDE_SECONDS)
 
 
-def _sends_nothing(bundle: FragmentBundle) -> bool:
+def sends_nothing(bundle: FragmentBundle) -> bool:
     """Return whether only base sites run a bundle: nothing is sent again for it."""
     return all(fragment.engine == Engine.BASE for fragment in bundle.own)
 

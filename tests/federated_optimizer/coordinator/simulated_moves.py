@@ -12,8 +12,9 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from federated_optimizer.coordinator.adaptation import moves
-from federated_optimizer.coordinator.adaptation.moves import Move, Moves
+from federated_optimizer.coordinator.adaptation import begun_moves, moves
+from federated_optimizer.coordinator.adaptation.begun_moves import Move
+from federated_optimizer.coordinator.adaptation.moves import Moves
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.queries.heard_reports import HeardReports
@@ -73,7 +74,8 @@ class SimulatedFederation(SimulatedCoordinator):
             fed: Whether another query has the rows of the plan that ships everything.
         """
         super().__init__(SITES, seed, patch)
-        patch.setattr(moves, "monotonic_clock", lambda: self.now)
+        for module in (moves, begun_moves):
+            patch.setattr(module, "monotonic_clock", lambda: self.now)
         patch.setattr(moves, "REST_MICROSECONDS", 50 * TICK)
         patch.setattr(moves, "MOVE_MICROSECONDS", 2_000 * TICK)
         for name in ("seat", "room"):

@@ -14,6 +14,7 @@ import pytest
 
 from federated_optimizer.coordinator.adaptation import move_gains, moves
 from federated_optimizer.coordinator.adaptation.adaptation import Adaptation
+from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
@@ -92,6 +93,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
 
     Attributes:
         texts: Of the queries that run, by id.
+        some: Texts of new queries.
         views: What their readers have.
         settled: Queries whose rows were all there when rows or sites changed last: until these
             change again nothing may be told of them, whatever other queries come and go.
@@ -100,6 +102,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
 
     def __init__(self, seed: int, patch: pytest.MonkeyPatch) -> None:
         super().__init__(SITES, seed, patch)
+        self._patch = patch
         for name, module in tuple(sys.modules.items()):
             if name.startswith("federated_optimizer.coordinator") and hasattr(
                 module, "monotonic_clock"
@@ -116,6 +119,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
                 self.declare(gateway, definition.scan())
         self.rows: dict[str, dict[tuple[str, Row], Row]] = {g: {} for g in GATEWAYS}
         self.texts: dict[str, str] = {}
+        self.some: tuple[str, ...] = (*TEXTS, *REACHES)
         self.views: dict[str, Counter[Row]] = {}
         self.settled: set[str] = set()
         self.counts: Counter[str] = Counter()
@@ -146,6 +150,14 @@ class SimulatedRegistrations(SimulatedCoordinator):
         self.statements = QueryStatements(shared, self.queries, preparation)
         self.replanning = Replanning(shared, planner, self.queries, self.statements.redeploy)
         self.adaptation = Adaptation(shared, planner, self.queries, lambda: self.now)
+        change_over = self.adaptation._moves._change_over
+
+        def counted(move: Move) -> tuple[RunningQuery, ...]:
+            moved = change_over(move)
+            self.counts["left to a node"] += self.queries.nodes.of(move.run) is not None
+            return moved
+
+        self._patch.setattr(self.adaptation._moves, "_change_over", counted)
         recover_all(self.queries, opened[1].queries, opened[1].nodes)
         for site in SITES:
             self._hear(site, online=site in self.sites)
@@ -175,7 +187,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
         """A query begins, unless there are many."""
         if len(self.texts) >= MOST:
             return
-        text = self._random.choice((*TEXTS, *REACHES))
+        text = self._random.choice(self.some)
         statement = query_of(text)
         query = await self.statements.deploy(
             dataclasses.replace(statement, text=text), "", Origin.USER, None

@@ -13,7 +13,12 @@ MOST_READERS = 64
 
 
 def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozenset[str]:
-    """Return the fragments of a run whose rows other runs read, `gone` ones left aside."""
+    """Return the fragments of a run whose rows other runs read, `gone` ones left aside.
+
+    Runs on trial are left aside, too: nobody sees their rows.
+
+    Work: that of the runs that read it.
+    """
     return frozenset(
         feed.source
         for reader in runs.fed_by(run)
@@ -23,13 +28,30 @@ def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozen
     )
 
 
-def may_leave(runs: SharedRuns, query: RunningQuery) -> bool:
-    """Return whether a query may leave its run though others read it: only what is delivered."""
-    parts = parts_read(runs, query.run)
+def may_leave(runs: SharedRuns, query: RunningQuery, more: Collection[str] = ()) -> bool:
+    """Return whether a query may leave its run though others read it: only what is delivered.
+
+    `more` are fragments that are about to be read, too.
+    """
+    parts = parts_read(runs, query.run).union(more)
     if not parts:
         return True
     may_be_node = query.logical is not None and not query.has_failed
     return may_be_node and trimmed(query.bundle, parts) is not None
+
+
+def holders(runs: SharedRuns, query: RunningQuery) -> tuple[RunningQuery, ...]:
+    """Return a query of each run for which the run of a query has to stay as it is."""
+    if may_leave(runs, query):
+        return ()
+    readers = runs.fed_by(query.run)
+    results = {fragment.id for fragment in query.bundle.own if not fragment.consumer}
+    of_result = tuple(
+        reader
+        for reader in readers
+        if any(f.run == query.run and f.source in results for f in reader.bundle.feeds)
+    )
+    return of_result or readers
 
 
 def run_that_ends(runs: SharedRuns, run: str) -> str:

@@ -5,7 +5,7 @@ started the query may not read. A query that acts on the world reads results onl
 the changes of one reading arrive together.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from typing_extensions import override
@@ -175,19 +175,22 @@ class ReadableOffers:
             (offer.run, offer.fragment) in read and self._is_well(offer, whole_changes=False)
         )
 
-    def for_move(self, query: RunningQuery) -> Allowed:
-        """Return which offers a query may read when it moves: none that rest on its result.
+    def for_moves(self, queries: Sequence[RunningQuery]) -> Allowed:
+        """Return which offers queries of one run may all read when they move.
 
-        What its run receives goes on without it. One whose maker has no account any more may read
-        none.
+        None that rest on its result; what their run receives goes on without them. If the maker of
+        one has no account any more they may read none.
         """
-        principal = self._rights.maker(MadeKind.QUERY, query.id)
-        if principal is None:
-            return lambda _offer: False
-        stays = may_leave(self.runs, query)
-        rest = {query.run} if stays else self.runs.resting_on(query.run)
-        new = self.for_new(principal, whole_changes=query.whole_changes)
-        return lambda offer: offer.is_readable and offer.run not in rest and new(offer)
+        run, news = queries[0].run, []
+        for query in queries:
+            principal = self._rights.maker(MadeKind.QUERY, query.id)
+            if principal is None:
+                return lambda _offer: False
+            news.append(self.for_new(principal, whole_changes=query.whole_changes))
+        rest = {run} if may_leave(self.runs, queries[0]) else self.runs.resting_on(run)
+        return lambda offer: (
+            offer.is_readable and offer.run not in rest and all(new(offer) for new in news)
+        )
 
     def _is_well(self, offer: Offer, *, whole_changes: bool) -> bool:
         leader = self.runs.leader(offer.run)

@@ -437,7 +437,7 @@ def test_a_run_whose_result_another_one_reads_stays_until_nobody_does(harness: A
         await coordinator.stop(fed)
         await harness.until(lambda: plan_of(coordinator, query) != before, "it moves")
         (*_, decision) = [d for d in decisions(coordinator) if d.queries == query]
-        assert decision.reason == "no other query reads its rows any more"
+        assert decision.reason == "no other query needs it as it is any more"
 
     harness.run(scenario)
 
@@ -503,6 +503,33 @@ def test_who_begins_to_read_what_is_left_while_a_busy_query_moves_has_a_stored_n
             assert [node.run for node in coordinator._shared.store.nodes()] == [former]
         assert sorted(coordinator.relation(query)) == ROWS
         await harness.until_rows(coordinator, fed, ROOMS)
+
+    harness.run(scenario)
+
+
+def test_a_node_that_is_not_needed_in_the_end_is_in_no_catalog(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        former, store = coordinator.query(query).run, coordinator._shared.store
+        rooms = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
+        fed = await harness.start_query(coordinator, rooms)
+        await looked_at(harness, coordinator, query)
+        moving = coordinator._adaptation._moving
+        monkeypatch.setattr(moves, "REST_MICROSECONDS", 0)
+        with monkeypatch.context() as never:
+            never.setattr(moves.Moves, "is_ready", lambda *_: False)
+            never.setattr(moves.Moves, "counts_came", lambda *_: None)
+            tell(coordinator, AT_GATEWAYS)
+            await harness.until(lambda: any(m.may_be_busy for m in moving.values()), "busy")
+            assert [node.run for node in store.nodes()] == [former]
+            await coordinator.stop(fed)
+        await harness.until(lambda: coordinator.query(query).run != former, "it moves")
+        await harness.until(lambda: not moving and not store.nodes(), "nothing is left of it")
+        run = coordinator.query(query).run
+        await harness.until(lambda: {q for q, _ in federation.fragments()} == {run})
+        assert sorted(coordinator.relation(query)) == ROWS
 
     harness.run(scenario)
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.adaptation import moves
-from federated_optimizer.coordinator.adaptation.moves import Move, Moves
+from federated_optimizer.coordinator.adaptation.begun_moves import Move
+from federated_optimizer.coordinator.adaptation.moves import Moves
 
 COMPARING = 30_000
 """Microseconds that a comparison of many rows takes here."""
@@ -26,7 +27,7 @@ def test_many_rows_are_compared_in_a_tenth_of_the_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(moves, "is_not_behind", lambda *_: True)
     monkeypatch.setattr(Moves, "why_not", lambda *_: "")
     monkeypatch.setattr(Moves, "watch", lambda *_: None)
-    monkeypatch.setattr(Moves, "movers", lambda *_: [])
+    monkeypatch.setattr(Moves, "movers", lambda *_: [trial])
     monkeypatch.setattr(Moves, "_show_the_same", compare)
     shared: Any = SimpleNamespace(lock=asyncio.Lock(), presence=SimpleNamespace(taken_over=False))
     nodes = SimpleNamespace(left_by=lambda _queries: ())

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+
+from federated_optimizer.coordinator.adaptation.moves import Moves
+from streamsql.errors import DeploymentError
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from tests.federated_optimizer.coordinator.adaptation.test_adaptation import decisions, tell
 
@@ -152,6 +156,55 @@ def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
             await coordinator.stop(query)
         await harness.until(lambda: not federation.fragments(), "nothing is left")
         await harness.until(lambda: not coordinator._shared.store.nodes())
+
+    harness.run(scenario)
+
+
+def test_a_query_that_is_stopped_by_us_keeps_no_node(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, counts, names = await two_with_a_node(harness, federation)
+        (node,) = feeders(coordinator, names)
+        await harness.until(lambda: feeders(coordinator, counts) == {node}, "it reads the node")
+        await coordinator.stop(names)
+        assert node in {n.run for n in coordinator._queries.nodes.all()}
+        queries = coordinator._queries
+        queries.fail(queries.find(counts), DeploymentError("it has too many rows"))
+        await harness.until(lambda: not queries.nodes.all(), "nobody reads them")
+        await harness.until(lambda: not coordinator._shared.store.nodes())
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        assert counts in {query.id for query in coordinator.queries()}, "it is still listed"
+
+    harness.run(scenario)
+
+
+def test_a_coordinator_that_is_killed_while_queries_change_over_leaves_them_right(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, counts, names = await two_with_a_node(harness, federation)
+        former, (node,) = counts, feeders(coordinator, names)
+        store = coordinator._shared.store
+
+        def stored() -> dict[str, str]:
+            return {query.id: query.bundle.query for query in store.queries()}
+
+        with monkeypatch.context() as killed:
+            killed.setattr(Moves, "_change_over", lambda *_: ())
+            await harness.until(lambda: stored()[counts] != former, "it is stored")
+            # The node came in the same transaction: what reads the former run finds it.
+            assert {n.run for n in store.nodes()} == {node, former}
+            again = await federation.coordinator(adapt=0)
+        assert again.query(counts).run == stored()[counts]
+        await harness.until_rows(again, counts, [("a", 4), ("b", 1)])
+        await harness.until(lambda: again.query(counts).settled)
+        assert sorted(again.relation(names)) == [("c",)]
+        federation.sites["gw-2"].put("link", ("c", "d", 1.0))
+        await harness.until_rows(again, counts, [("a", 5), ("b", 2), ("c", 1)])
+        await harness.until_rows(again, names, [("c",), ("d",), ("d",)])
+        for query in (names, counts):
+            await again.stop(query)
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        await harness.until(lambda: not again._shared.store.nodes())
 
     harness.run(scenario)
 

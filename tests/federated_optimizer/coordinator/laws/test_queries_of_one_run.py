@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.adaptation import moves
+from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError, FederationError
@@ -99,7 +100,7 @@ def gated(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     is_open: list[bool] = []
     is_ready = moves.Moves.is_ready
 
-    def ready(self: moves.Moves, move: moves.Move) -> bool:
+    def ready(self: moves.Moves, move: Move) -> bool:
         return bool(is_open) and is_ready(self, move)
 
     monkeypatch.setattr(moves.Moves, "is_ready", ready)
@@ -214,12 +215,12 @@ def test_a_move_that_could_not_be_deployed_is_tried_again(
         begin = coordinator._adaptation._moves.begin
         fails = [True]
 
-        async def begins(*said: Any) -> Any:
+        async def begins(*said: Any, **how: Any) -> Any:
             if fails.pop():
                 fails.append(False)
                 raise DeploymentError("the catalog cannot be written")
             fails.append(False)
-            return await begin(*said)
+            return await begin(*said, **how)
 
         monkeypatch.setattr(coordinator._adaptation._moves, "begin", begins)
         tell(coordinator, AT_BASE)

@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswe
 from federated_optimizer.sharing.strategy import Materialize
 from streamsql.wire.fragments import FragmentBundle
 from tests.federated_optimizer.coordinator.simulated_registrations import (
+    REACHES,
     SITES,
     SimulatedRegistrations,
 )
@@ -40,6 +41,25 @@ def test_no_timing_of_registrations_is_seen(
     assert counts["compared"] > 30, counts
     if dying:
         assert counts["deaths amid orders"] > 0, counts
+        assert counts["coordinators"] > 0, counts
+
+
+@pytest.mark.parametrize("dying", [False, True])
+def test_no_timing_of_moves_between_runs_and_nodes_is_seen(
+    dying: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of recursions an older query moves onto the node of its part, and leaves what it received."""
+    counts: Counter[str] = Counter()
+    for seed in range(5 * SEEDS):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        world = SimulatedRegistrations(seed, monkeypatch)
+        world.some = REACHES
+        asyncio.run(live_through(world, folder, Materialize.WANTED_TWICE, dying=dying))
+        counts += world.counts
+    assert counts["left to a node"] > 3, counts
+    if dying:
+        assert counts["deaths"] + counts["kills"] > 0, counts
         assert counts["coordinators"] > 0, counts
 
 

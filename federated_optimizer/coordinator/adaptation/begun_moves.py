@@ -1,0 +1,105 @@
+"""Moves under way: queries on their way to another run."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from host.clocks import monotonic_clock
+from streamsql.wire.fragments import FragmentBundle
+
+
+@dataclass(slots=True)
+class Move:
+    """Queries on their way to another run.
+
+    Attributes:
+        planned: What they will run.
+        trial: Reads the new run meanwhile; nobody sees its answer.
+        former: By id of the queries what they run; who runs something else by then stays there.
+        began: By `monotonic_clock`.
+        published: Bytes of the bundles that were sent for it.
+        stored: Whether the catalog has the new plan already.
+        nodes: The runs that the catalog has as nodes since, for those who read what is received.
+        seen: What had been received when both runs were first seen at rest, or None.
+        may_be_busy: Whether it need not wait for rest any more.
+        moved: The queries that have changed over.
+        failed: Why it is given up, from when this begins.
+        compared: Until when rows of busy runs are not compared again.
+        fills: How long both have to run beside each other until windows hold the same.
+        beside: Since when they do, with the same sites in the same incarnations; None: not yet.
+        sites: Those, and whether they are away.
+    """
+
+    planned: Planned
+    trial: RunningQuery
+    former: Mapping[str, FragmentBundle]
+    began: int = field(default_factory=monotonic_clock)
+    published: int = 0
+    stored: bool = False
+    nodes: frozenset[str] = frozenset()
+    seen: object = None
+    may_be_busy: bool = False
+    moved: tuple[RunningQuery, ...] = ()
+    failed: str = ""
+    compared: int = 0
+    fills: int = 0
+    beside: int | None = None
+    sites: object = None
+
+    @property
+    def left(self) -> FragmentBundle:
+        """What they leave."""
+        return next(iter(self.former.values()))
+
+    @property
+    def run(self) -> str:
+        """The run that they leave."""
+        return self.left.query
+
+    @property
+    def filled_for(self) -> int:
+        """Microseconds since windows hold the same, as far as time says; negative: not yet."""
+        return -1 if self.beside is None else monotonic_clock() - self.beside - self.fills
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return (monotonic_clock() - self.began) / 1_000_000
+
+    @property
+    def filled(self) -> int:
+        """Bytes that have travelled for the new run, with its bundles."""
+        return self.published + sent_bytes_of(self.trial)
+
+
+def is_contested(
+    reads: Collection[str] | None, moves: Mapping[int, Move], before: Collection[int]
+) -> bool:
+    """Return whether moves may change what a choice rests on; None: results play no part in it.
+
+    Else two queries change places, or one moves onto what the last reader is leaving.
+
+    Args:
+        reads: The runs whose results the plan reads.
+        moves: Those under way.
+        before: Those that were when the choice was made.
+    """
+    if reads is None:
+        return False
+    return not moves.keys() <= set(before) or not left_by(moves.values()).isdisjoint(reads)
+
+
+def left_by(moves: Iterable[Move]) -> set[str]:
+    """Return the runs that queries which move read before, and will not read."""
+    return {
+        feed.run
+        for move in moves
+        for feed in move.left.feeds
+        if all(feed.run != other.run for other in move.trial.bundle.feeds)
+    }
+
+
+def sent_bytes_of(query: RunningQuery) -> int:
+    """Return the bytes that the sites of a query's run have sent, as last reported."""
+    return sum(traffic.bytes for traffic in query.flows.traffic().values())
