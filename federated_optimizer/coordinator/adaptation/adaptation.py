@@ -1,9 +1,8 @@
 """Running queries are given other plans when what their plans rest on has changed.
 
 A run is looked at once soon after it was deployed, to learn what its plan rests on, and then
-whenever a fact has left its range. It moves if another plan is much cheaper and saves more, within
-`HORIZON_SECONDS`, than filling it costs. Moves go on while plans are looked at: a look takes the
-time of planning, and on a busy machine that is seconds.
+whenever a fact has left its range. It moves if another plan saves more than filling it costs. Moves
+go on while plans are looked at: a look takes the time of planning, on a busy machine seconds.
 """
 
 import logging
@@ -236,7 +235,8 @@ class Adaptation:
 
     def _must_wait(self, found: Reconsidered, begun: Collection[int]) -> bool:
         """Return whether moves decide first: `begun` were under way when the choice was made."""
-        has_room = self._has_room(found.planned.bundle)
+        goes_on = all(map(self._queries.runs.leader, found.reads or ()))
+        has_room = goes_on and self._has_room(found.planned.bundle)
         return not has_room or is_contested(found.reads, self._moving, begun)
 
     async def _decide(

@@ -91,13 +91,12 @@ def is_contested(
 
 
 def left_by(moves: Iterable[Move]) -> set[str]:
-    """Return the runs that queries which move read before, and will not read."""
-    return {
-        feed.run
-        for move in moves
-        for feed in move.left.feeds
-        if all(feed.run != other.run for other in move.trial.bundle.feeds)
-    }
+    """Return the runs that queries which move read, or run, before and will not then."""
+    found: set[str] = set()
+    for move in moves:
+        before = {move.run, *(feed.run for feed in move.left.feeds)}
+        found |= before - {feed.run for feed in move.trial.bundle.feeds}
+    return found
 
 
 def sent_bytes_of(query: RunningQuery) -> int:

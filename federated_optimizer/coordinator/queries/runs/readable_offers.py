@@ -13,7 +13,7 @@ from typing_extensions import override
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.runs.read_parts import may_leave
+from federated_optimizer.coordinator.queries.runs.read_parts import may_leave, parts_read
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import MadeKind
@@ -189,8 +189,23 @@ class ReadableOffers:
             news.append(self.for_new(principal, whole_changes=query.whole_changes))
         rest = {run} if may_leave(self.runs, queries[0]) else self.runs.resting_on(run)
         return lambda offer: (
-            offer.is_readable and offer.run not in rest and all(new(offer) for new in news)
+            offer.is_readable
+            and offer.run not in rest
+            and not self._is_ending(offer)
+            and all(new(offer) for new in news)
         )
+
+    def _is_ending(self, offer: Offer) -> bool:
+        """Return whether a result is that of a node that goes on only for what it receives.
+
+        Whoever read it would cause it, and leave it, and so on.
+        """
+        leader = self.runs.leader(offer.run)
+        if leader is None or leader.origin != Origin.NODE or _is_leaf(offer):
+            return False
+        own = {fragment.id: fragment for fragment in leader.bundle.own}
+        read = parts_read(self.runs, offer.run)
+        return all(part in own and own[part].consumer for part in read)
 
     def _is_well(self, offer: Offer, *, whole_changes: bool) -> bool:
         leader = self.runs.leader(offer.run)
@@ -198,8 +213,7 @@ class ReadableOffers:
             return True  # a node that is made together with the query, in the same way
         if leader.has_failed or (leader.origin == Origin.NODE and leader.outdated):
             return False
-        is_leaf = bool(offer.fragment) and bool(offer.bundle.fragment(offer.fragment).consumer)
-        return is_leaf or leader.whole_changes or not whole_changes
+        return _is_leaf(offer) or leader.whole_changes or not whole_changes
 
     def _may_read(self, principal: Principal, offer: Offer) -> bool:
         return next(self._rights.refusals(principal, offer.reads), None) is None
@@ -225,3 +239,8 @@ def rows_of(runs: SharedRuns, estimated: Callable[[Offer], float]) -> Callable[[
         return estimated(offer)
 
     return rows
+
+
+def _is_leaf(offer: Offer) -> bool:
+    """Return whether an offer is of what gateways or tables deliver."""
+    return bool(offer.fragment) and bool(offer.bundle.fragment(offer.fragment).consumer)

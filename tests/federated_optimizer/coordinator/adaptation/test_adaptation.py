@@ -462,6 +462,7 @@ def test_a_run_is_left_to_those_who_read_what_it_receives(harness: Any) -> None:
             return [n.run for n in nodes if is_trimmed(n.bundle)] == [former]
 
         await harness.until(is_trimmed_in_the_catalog, "only what is read goes on")
+        assert [d.outcome for d in decisions(coordinator) if d.queries == query] == ["moved"]
         federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
         seen: list[Any] = []
         while not seen:

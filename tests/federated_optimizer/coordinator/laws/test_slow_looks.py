@@ -117,9 +117,9 @@ def test_who_finds_no_room_to_move_is_next_when_there_is_some(
         adapting, begin = coordinator._adaptation, coordinator._adaptation._moves.begin
         at_once: list[int] = []
 
-        async def begins(*said: Any) -> Any:
+        async def begins(*said: Any, **how: Any) -> Any:
             at_once.append(len(adapting._moving))
-            return await begin(*said)
+            return await begin(*said, **how)
 
         monkeypatch.setattr(adapting._moves, "begin", begins)
         tell(coordinator, AT_BASE)
