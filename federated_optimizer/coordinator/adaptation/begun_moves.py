@@ -49,7 +49,7 @@ class Move:
 
     @property
     def left(self) -> FragmentBundle:
-        """What they leave."""
+        """The bundle that they ran when the move began."""
         return next(iter(self.former.values()))
 
     @property

@@ -1,4 +1,4 @@
-"""Whether a plan saves more, within a time, than the move to it takes."""
+"""Savings of a plan within ten minutes, against the cost of the move to it."""
 
 from federated_optimizer.coordinator.adaptation.filled_runs import Alike
 from federated_optimizer.coordinator.adaptation.over_others import Work

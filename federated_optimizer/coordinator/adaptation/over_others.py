@@ -82,7 +82,7 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         bound: The first query.
         queries: Those that would move.
         alone: Its plan without results of others.
-        fed: Returns a plan as a new run would have it, which reads nothing of the one it leaves.
+        fed: Returns a plan as a new run has it: it reads nothing that ends with the one it leaves.
         offers: Of all runs.
         weighing: By what prices are compared.
     """

@@ -1,4 +1,4 @@
-"""Whether a plan saves more than the move to it takes."""
+"""A move has to save more than it takes, and says both in words."""
 
 from types import SimpleNamespace
 from typing import Any

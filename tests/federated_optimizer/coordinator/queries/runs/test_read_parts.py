@@ -1,4 +1,4 @@
-"""What of a run others read, and what nobody would need without its queries."""
+"""Runs are left to readers of what they receive; nodes end with their only reader."""
 
 from typing import Any
 
