@@ -6,6 +6,7 @@
 import asyncio
 import contextlib
 import functools
+import gc
 import os
 import signal
 import socket
@@ -49,6 +50,11 @@ CLIENT_ID = "coordinator"
 KEEPALIVE = 5
 HANDSHAKE_SECONDS = 5.0
 """Within which a client has to set up TLS."""
+COLLECTIONS = (20_000, 10, 10)
+"""Thresholds of the garbage collector: all that thousands of queries keep is walked rarely.
+
+A query makes some 600 objects that stay, so a look at all of them comes once in 3,000 queries.
+"""
 VANISHED_MILLISECONDS = 60_000
 """For which what was sent to a client may stay unacknowledged."""
 
@@ -285,6 +291,8 @@ def main(
         program: Module that was started, for the help text.
     """
     config = read_command_line(program, __doc__, "JSON settings file")
+    gc.freeze()  # what imports have made lives for ever: no collection need walk it again
+    gc.set_threshold(*COLLECTIONS)
     os.umask(0o077)  # what is written here, the catalog first, is for nobody else
     try:
         settings = load_settings(config)

@@ -5,6 +5,7 @@ work is begun, and a signal ends it: Python calls the handler of a signal betwee
 main thread, whatever it is doing, and an error that the handler raises ends the work there.
 """
 
+import gc
 import signal
 import sys
 import threading
@@ -73,7 +74,7 @@ def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
     try:
         timer.begin()
         try:
-            with INSTALLED.refused():
+            with INSTALLED.refused(), _uncollected():
                 return work()
         finally:
             timer.is_armed = False
@@ -81,6 +82,18 @@ def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
         return UNFINISHED
     finally:
         timer.end()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the collector wait: a look at all objects takes longer than the work may."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Timer:

@@ -90,9 +90,13 @@ def colocation_of(definitions: Iterable[Definition]) -> dict[tuple[str, str], st
     for definition in definitions:
         if not isinstance(definition, SourceDefinition):
             continue
-        for name in (definition.option("colocate") or "").split(","):
+        colocated = definition.option("colocate")
+        if not colocated:  # as with most
+            continue
+        columns = {name.lower() for name in definition.schema.names}
+        for name in colocated.split(","):
             column = name.strip().lower()
-            if column in {c.lower() for c in definition.schema.names}:
+            if column in columns:
                 found[definition.name.lower(), column] = column
     return found
 

@@ -35,22 +35,48 @@ class Candidate:
         wanted: The block that is wanted, over the inputs of the other one.
         available: What the offer shows.
         key: Of the offer.
-        last_rows: Rows of offers when they were last asked for.
+        known: Of the offer.
     """
 
     offer: Offer
     block: Block
     wanted: Block
     available: Available
-    key: Key
-    last_rows: dict[Key, float]
+    known: "_Known"
 
     def order(self, rows: Callable[[Offer], float]) -> tuple[object, ...]:
         """Return a key: the one to be tried first comes first."""
         run = self.offer.run
         told = -len(self.block.predicates)
-        has = self.last_rows[self.key] = rows(self.offer)
-        return (not self.offer.is_readable, has, told, len(run), run)
+        self.known.rows = rows(self.offer)
+        likely = self.known.likely
+        return (not self.offer.is_readable, likely, told, self.known.copies, len(run), run)
+
+
+PER_COPY = 0.05
+"""The part of an offer's rows that one more fragment below it counts as.
+
+A bundle has copies of all that it rests on. Without that a thousand variations of a bound would be
+a chain, each a filter over the one before, which leaves out hardly a row.
+"""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of an offer.
+
+    Attributes:
+        copies: Number of fragments of other runs that it rests on.
+        rows: That it had when it was last asked for; 0: it never was, so that it is tried.
+    """
+
+    copies: int
+    rows: float = 0.0
+
+    @property
+    def likely(self) -> float:
+        """Rows, and what stands for the fragments below."""
+        return self.rows * (1.0 + PER_COPY * self.copies)
 
 
 @dataclass(slots=True)
@@ -61,21 +87,23 @@ class Shape:
         block: Its inputs under its equalities.
         offers: With their blocks, in the numbers of columns that `block` has.
         predicates: Of the offers.
-        last_rows: Rows of offers when they were last asked for; 0: they never were.
+        roots: Those of them that rest on no other run.
+        known: Of the offers.
     """
 
     block: Block
     offers: dict[Key, tuple[Offer, Block]] = field(default_factory=dict)
     predicates: PredicateIndex[Key] = field(default_factory=PredicateIndex)
+    roots: PredicateIndex[Key] = field(default_factory=PredicateIndex)
     available: dict[Key, Available] = field(default_factory=dict)
     met: dict[int, "_Met"] = field(default_factory=dict)
-    last_rows: dict[Key, float] = field(default_factory=dict)
+    known: dict[Key, _Known] = field(default_factory=dict)
 
     def weaker(self, wanted: Block) -> Iterator[Candidate]:
         """Yield offers that are no stronger than a block, which has as many inputs.
 
         Those come first that can be read, and of these those with the fewest rows when they were
-        last asked for: `last_rows` is kept up to date for what is tried.
+        last asked for: `known` is kept up to date for what is tried.
         """
         met = self.met.get(id(wanted))
         if met is None:
@@ -86,26 +114,43 @@ class Shape:
                 for m in aligned(wanted, self.block)
             )
             met = self.met[id(wanted)] = _Met(wanted, over)
-        if met.found is None:
-            met.found = tuple(self.predicates.weaker_or_equal(p, MAX_BOUNDS) for _, p in met.moved)
-        for (moved, _), found in zip(met.moved, met.found, strict=True):
-            for key in sorted(found, key=self._likely):
-                offer, block = self.offers[key]
-                yield Candidate(offer, block, moved, self.available[key], key, self.last_rows)
+        yielded: list[set[Key]] = [set() for _ in met.moved]
+        for most in (NEAR_BOUNDS, MAX_BOUNDS):
+            if most not in met.found:
+                met.found[most] = [self._found(p, most) for _, p in met.moved]
+            for (moved, _), found, before in zip(met.moved, met.found[most], yielded, strict=True):
+                for key in sorted(found - before, key=self._likely):
+                    offer, block = self.offers[key]
+                    yield Candidate(offer, block, moved, self.available[key], self.known[key])
+                before.update(found)
 
-    def _likely(self, key: Key) -> tuple[bool, float, int, str]:
+    def _found(self, predicates: PredicateSet, most: int) -> set[Key]:
+        found = self.predicates.weaker_or_equal(predicates, most)
+        # The nearest may all rest on others: then one that these rest on may be as good.
+        if any(self.known[key].copies for key in found):
+            found |= self.roots.weaker_or_equal(predicates, NEAR_ROOTS)
+        return found
+
+    def _likely(self, key: Key) -> tuple[bool, float, int, int, str]:
         """Return an order of offers that costs nothing, and is the same in each process."""
         run, fragment, _ = key
-        return (not fragment, self.last_rows[key], -len(run), run)
+        known = self.known[key]
+        return (not fragment, known.likely, known.copies, -len(run), run)
 
     def changed(self) -> None:
         """Discard the results of look-ups: offers have come or gone."""
         for each in self.met.values():
-            each.found = None
+            each.found = {}
 
+
+NEAR_BOUNDS = 32
+"""Bounds of one term that are looked at first for one block, the nearest: they have fewer rows."""
 
 MAX_BOUNDS = 256
-"""Bounds of one term that are looked at for one block, the nearest."""
+"""Bounds that are looked at where none of the nearest answers."""
+
+NEAR_ROOTS = 8
+"""Of offers that rest on no other run, the bounds that are looked at besides."""
 
 MAX_MET = 64
 """Blocks whose assignments to a shape are remembered: registration asks for each several times."""
@@ -118,12 +163,13 @@ class _Met:
     Attributes:
         wanted: The block; it is kept, so that no other one has its id.
         moved: Over the inputs of the shape in each assignment, with its predicates.
-        found: Keys of the offers that are no stronger, by assignment; None: not looked for yet.
+        found: Keys of the offers that are no stronger, by assignment, by the number of bounds that
+            were looked at; empty: not looked for yet.
     """
 
     wanted: Block
     moved: tuple[tuple[Block, PredicateSet], ...]
-    found: tuple[set[Key], ...] | None = None
+    found: dict[int, list[set[Key]]] = field(default_factory=dict)
 
 
 class BlockShapes:
@@ -144,7 +190,11 @@ class BlockShapes:
         shape.offers[key] = offer, placed.block
         shape.predicates.add(key, placed.predicates)
         shape.available[key] = placed.available
-        shape.last_rows[key] = 0.0  # unknown: such an offer is tried, so its rows become known
+        bundle = offer.bundle
+        copies = len(bundle.fragments) - len(bundle.own) if bundle.feeds else 0
+        shape.known[key] = _Known(copies)
+        if not copies:
+            shape.roots.add(key, placed.predicates)
         shape.changed()
         self._places[key] = placed.forms, placed.shape
 
@@ -152,8 +202,9 @@ class BlockShapes:
         """Remove an offer."""
         forms, name = self._places.pop(key)
         shape = self._shapes[forms][name]
-        del shape.offers[key], shape.available[key], shape.last_rows[key]
+        del shape.offers[key], shape.available[key], shape.known[key]
         shape.predicates.remove(key)
+        shape.roots.remove(key)
         shape.changed()
         if not shape.offers:
             del self._shapes[forms][name]

@@ -42,7 +42,7 @@ Rows = Callable[[Offer], float]
 MAX_TRIED = 200
 """Offers to which rules of operators are applied for one plan; further ones are not tried."""
 
-MAX_WEAKER = 48
+MAX_WEAKER = 16
 """Offers of one shape that are compared by their rows; others only if none of these answers."""
 
 MAX_ANSWERED = 32

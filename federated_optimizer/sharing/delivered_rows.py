@@ -222,11 +222,11 @@ def numbered(bundle: FragmentBundle) -> FragmentBundle:
         return node
 
     made = []
+    readers = bundle.readers_of_all()
     for fragment in bundle.fragments:
-        readers = bundle.readers(fragment.id)
         consumer = fragment.consumer
-        if consumer and consumer not in readers:
-            consumer = readers[0]
+        if consumer and consumer not in readers[fragment.id]:
+            consumer = readers[fragment.id][0]
         plan = transform_up(fragment.plan, put)
         made.append(
             replace(fragment, id=ids[fragment.id], plan=plan, consumer=ids.get(consumer, ""))

@@ -298,6 +298,15 @@ class FragmentBundle(msgspec.Struct, frozen=True, dict=True):
             if isinstance(node, RemoteSource) and node.fragment == fragment_id
         )
 
+    def readers_of_all(self) -> dict[str, list[str]]:
+        """Return the fragments that read each fragment; see `readers`."""
+        found: dict[str, list[str]] = {fragment.id: [] for fragment in self.fragments}
+        for fragment in self.fragments:
+            for node in walk_plan(fragment.plan):
+                if isinstance(node, RemoteSource) and node.fragment in found:
+                    found[node.fragment].append(fragment.id)
+        return found
+
     @cached_property
     def result_sites(self) -> tuple[str, ...]:
         """Sites that publish the query's result; none of a silent bundle."""

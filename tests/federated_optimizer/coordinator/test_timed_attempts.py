@@ -1,6 +1,7 @@
 """Work on the event loop comes to an end in time, whatever it does."""
 
 import contextlib
+import gc
 import importlib
 import signal
 import sys
@@ -172,3 +173,26 @@ def test_other_errors_in_destructors_are_reported(monkeypatch: pytest.MonkeyPatc
 
     assert attempt(work, 1.0) == 1
     assert reported == ["of somebody else"]
+
+
+def test_the_collector_looks_at_nothing_within_an_attempt_and_again_afterwards() -> None:
+    looks: list[str] = []
+
+    def noted(phase: str, _info: dict[str, int]) -> None:
+        looks.append(phase)
+
+    def work() -> tuple[int, object]:
+        kept = [[] for _ in range(100_000)]  # type: ignore[var-annotated]
+        return len(looks), kept
+
+    gc.callbacks.append(noted)
+    try:
+        found = attempt(work, 10.0)
+        after, _ = work()
+    finally:
+        gc.callbacks.remove(noted)
+    assert isinstance(found, tuple)
+    within, _ = found
+    assert not within
+    assert after
+    assert gc.isenabled()

@@ -336,3 +336,13 @@ def test_a_recursion_whose_way_is_asked_for_is_not_read_from_others() -> None:
     assert not (asked.equal)
     assert free is not None
     assert free.used
+
+
+def test_variations_of_a_bound_are_no_chain() -> None:
+    """Each could read the one before, and a bundle has copies of all that it rests on."""
+    network = Network(Planning(TOPOLOGY))
+    text = "SELECT tran_id, amount FROM Fed WHERE amount > {} AND type_code = 1000"
+    for number in range(100):
+        (bundle,) = network.register(bound_query(text.format(1_000_000 + number), CATALOG)).deploy
+        assert len(bundle.fragments) - len(bundle.own) <= 2, f"variation {number}"
+    check(network)

@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.timed_attempts import undisturbed
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.run_offers import offers_of
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 
@@ -159,10 +160,14 @@ class ReadableOffers:
     def for_new(self, principal: Principal, *, whole_changes: bool) -> Allowed:
         """Return which offers a new query of somebody may read."""
         known: dict[Offer, bool] = {}
+        may_read: dict[frozenset[Read], bool] = {}
 
         def allowed(offer: Offer) -> bool:
             if offer not in known:
-                may = self._may_read(principal, offer)
+                # Thousands of offers rest on a few relations.
+                may = may_read.get(offer.reads)
+                if may is None:
+                    may = may_read[offer.reads] = self._may_read(principal, offer.reads)
                 known[offer] = may and self._is_well(offer, whole_changes=whole_changes)
             return known[offer]
 
@@ -215,8 +220,8 @@ class ReadableOffers:
             return False
         return _is_leaf(offer) or leader.whole_changes or not whole_changes
 
-    def _may_read(self, principal: Principal, offer: Offer) -> bool:
-        return next(self._rights.refusals(principal, offer.reads), None) is None
+    def _may_read(self, principal: Principal, reads: frozenset[Read]) -> bool:
+        return next(self._rights.refusals(principal, reads), None) is None
 
 
 def rows_of(runs: SharedRuns, estimated: Callable[[Offer], float]) -> Callable[[Offer], float]:
