@@ -289,8 +289,7 @@ class Coordinator(OpenedRooms):
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             query = self._find(query_id)
             result = await self._statements.queries.stop(query)
         if result.query is None:
@@ -336,14 +335,12 @@ class Coordinator(OpenedRooms):
 
     @override
     async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             return await self._site_settings.change(site, changes)
 
     @override
     async def remove_gateway(self, site: str) -> None:
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             self._shared.membership.check_removable(site)
             self._shared.deployment.remove_gateway(site, self._shared.links.owned_by(site))
 

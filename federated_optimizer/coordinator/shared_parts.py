@@ -1,7 +1,8 @@
 """Client, catalog, membership and clock that all parts of a coordinator share."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
@@ -60,7 +61,7 @@ class SharedParts:
         facts: What has been measured of sources, tables, predicates, recursions and engines.
         decisions: What was decided on plans of running queries.
         broker: What the broker says of itself.
-        lock: Held by whoever changes queries or definitions.
+        lock: Held by whoever changes queries or definitions; see `changing`.
     """
 
     settings: CoordinatorSettings
@@ -81,6 +82,17 @@ class SharedParts:
     decisions: Decisions
     broker: BrokerFigures = field(default_factory=BrokerFigures)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Hold the lock while we are in charge of the federation.
+
+        Raises:
+            DeploymentError: Another coordinator has taken over; nothing may be written any more.
+        """
+        async with self.lock:
+            self.presence.check_in_charge()  # here: it may have come while we waited
+            yield
 
     def catalog_of(self, principal: Principal) -> Catalog:
         """Return the catalog as somebody may read it."""

@@ -61,8 +61,7 @@ class Moves:
             FederationError: The plan cannot be deployed.
         """
         shared, former = self._shared, {query.id: query.bundle for query in movers}
-        async with shared.lock:
-            shared.presence.check_in_charge()
+        async with shared.changing():
             other = self._queries.runs.alike(planned)
             if other is None or other.run == movers[0].run:
                 if planned.bundle is movers[0].bundle:
@@ -228,8 +227,7 @@ class Moves:
         Raises:
             FederationError: The catalog cannot be written.
         """
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             await self._store_new(move)
             self.watch(move)
             if self.why_not(move) or move.filled_for < 0 or not self._at_rest(move):
@@ -245,8 +243,7 @@ class Moves:
         """
         if move.may_be_busy or move.filled_for < REST_MICROSECONDS:
             return
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             await self._store_new(move)
             move.may_be_busy = True
 
@@ -274,8 +271,7 @@ class Moves:
         """
         if not move.nodes:
             return
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             nodes = self._queries.nodes
             await self._store((), ended=tuple(r for r in move.nodes if nodes.of(r) is None))
             move.nodes = frozenset()
@@ -330,12 +326,14 @@ class Moves:
         """Withdraw the new run; the queries stay where they are.
 
         Raises:
-            FederationError: The catalog cannot be written. Call it again then.
+            FederationError: The catalog cannot be written, or another coordinator has taken over.
+                Call it again then.
         """
+        self._shared.presence.check_in_charge()
         if any(trial is move.trial for trial in self._queries.runs.tried()):
             self._queries.runs.end_trial(move.trial)
             self._queries.withdraw_unread(move.trial.bundle)
         if move.stored:
-            async with self._shared.lock:
+            async with self._shared.changing():
                 await self._store(self.movers(move))
             await self.forget_nodes(move)

@@ -34,13 +34,13 @@ class Background:
 async def keep_house(
     chores: Iterable[Callable[[], Awaitable[None]]], paused: Callable[[], bool]
 ) -> None:
-    """Do chores again and again; one that fails does not stop the others."""
+    """Do chores again and again unless paused; one that fails does not stop the others."""
     chores = tuple(chores)
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
-        if paused():
-            continue
         for work in chores:
+            if paused():  # also halfway: another coordinator may take over while one chore waits
+                break
             try:
                 await work()
             except FederationError as error:

@@ -42,8 +42,7 @@ async def check_computations(
         DeploymentError: The catalog cannot be read or written, or queries are moving to other runs
             just now, so that nobody can say what is right.
     """
-    async with shared.lock:
-        shared.presence.check_in_charge()
+    async with shared.changing():
         moving = len(queries.runs.tried())
         if rebuild and moving:
             raise DeploymentError(

@@ -104,7 +104,7 @@ class Replanning:
         for part in self._parts_of_work(runs):
             ids = [query.id for run in part for query in self._queries.runs.live(run)]
             plans = await self._plans(ids)
-            async with self._shared.lock:
+            async with self._shared.changing():
                 for run in part:
                     await self._take(run, frozenset(ids), plans)
 

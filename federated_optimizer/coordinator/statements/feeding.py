@@ -53,7 +53,7 @@ class Feeding:
             waits = [run for run in waits if not runs.reads_results(run)]
         if not waits:
             return
-        async with self._shared.lock:
+        async with self._shared.changing():
             await self._feed(waits, others=not are_old)
 
     async def _feed(self, waits: Iterable[str], *, others: bool) -> None:

@@ -86,20 +86,19 @@ class QueryStatements:
         """Start a session query over a leaf whose rows come from the sites that have them."""
         statement = parse_statement(text)
         assert isinstance(statement, Query)  # noqa: S101  (our own text)
-        async with self._shared.lock:
-            self._shared.presence.check_in_charge()
+        async with self._shared.changing():
             prepared = await self._preparation.query(statement, gathered=False)
             return await self.deploy(statement, "", Origin.SESSION, prepared)
 
     async def stop_reading(self, query: RunningQuery) -> None:
         """Stop what `start_reading` has started, unless it is stopped."""
-        async with self._shared.lock:
+        async with self._shared.changing():
             if query.id in self._queries:
                 await self.stop(query)
 
     async def stop_unread(self) -> None:
         """Stop the session queries that nobody reads any more."""
-        async with self._shared.lock:
+        async with self._shared.changing():
             for query in self._queries.unread.abandoned(self._queries.all()):
                 await self.stop(query)
 
@@ -347,8 +346,7 @@ class QueryStatements:
         await self.stop_unread()
         nodes = self._queries.nodes
         if nodes.stale or nodes.unneeded() or nodes.trimmable():
-            async with self._shared.lock:
-                self._shared.presence.check_in_charge()
+            async with self._shared.changing():
                 await self._end_nodes()
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:

@@ -20,6 +20,7 @@ from federated_optimizer.coordinator.contract.coordinator_settings import Coordi
 from federated_optimizer.coordinator.queries.heard_reports import HeardReports
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import plan
 from streamsql.binder import bind_query
@@ -107,6 +108,7 @@ class SimulatedFederation(SimulatedCoordinator):
             store=SimpleNamespace(next_query_number=self._next, put_runs=lambda _changes: None),
         )
         shared: Any = cast("Any", parts)
+        shared.changing = lambda: SharedParts.changing(shared)
         planner: Any = SimpleNamespace(watch=lambda *_: None)
         self.queries = Queries(shared, planner)
         self.heard = HeardReports(shared, self.queries)

@@ -1,4 +1,4 @@
-"""Moves of queries that are never at rest cost the coordinator a part of its time only."""
+"""Moves cost the coordinator a part of its time only, and end with its charge."""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,6 +9,8 @@ import pytest
 from federated_optimizer.coordinator.adaptation import moves
 from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.adaptation.moves import Moves
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from streamsql.errors import DeploymentError
 
 COMPARING = 30_000
 """Microseconds that a comparison of many rows takes here."""
@@ -42,3 +44,40 @@ def test_many_rows_are_compared_in_a_tenth_of_the_time(monkeypatch: pytest.Monke
         clock["now"] += 1_000  # counts come a thousand times a second
     assert 3_000_000 // (10 * COMPARING) - 1 <= len(compared) <= 3_000_000 // (10 * COMPARING) + 1
     assert not move.moved
+
+
+def test_who_was_taken_over_gives_no_move_up() -> None:
+    async def scenario() -> None:
+        done: list[str] = []
+
+        def check_in_charge() -> None:
+            if done == ["withdrawn"]:  # it is heard of while the former queries are stored
+                raise DeploymentError("another coordinator took over this federation")
+
+        trial: Any = SimpleNamespace(bundle=None)
+        runs = SimpleNamespace(tried=lambda: [trial], end_trial=lambda _trial: None)
+        shared: Any = SimpleNamespace(
+            lock=asyncio.Lock(),
+            presence=SimpleNamespace(check_in_charge=check_in_charge),
+            store=SimpleNamespace(put_runs=lambda _changes: done.append("stored")),
+        )
+        shared.changing = lambda: SharedParts.changing(shared)
+        mover: Any = SimpleNamespace(
+            id="q1", name="q1", text="", origin="user", created=0, bundle=None, problems={}
+        )
+        mover.logical, mover.gathered, mover.alone = None, True, True
+        queries: Any = SimpleNamespace(
+            runs=runs, all=lambda: [mover], withdraw_unread=lambda _: done.append("withdrawn")
+        )
+        shared.settings = SimpleNamespace(host="coordinator")
+        planned: Any = None
+        move = Move(planned, trial, {"q1": mover.bundle}, began=0, stored=True)
+        with pytest.raises(DeploymentError, match="took over"):
+            await Moves(shared, queries).give_up(move)
+        assert done == ["withdrawn"]
+        done[:] = ["withdrawn"]
+        with pytest.raises(DeploymentError, match="took over"):
+            await Moves(shared, queries).give_up(move)
+        assert done == ["withdrawn"], "nothing is withdrawn either"
+
+    asyncio.run(scenario())
