@@ -31,7 +31,7 @@ from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened, with_checked
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import groups_to_share
-from federated_optimizer.sharing.run_offers import offers_of
+from federated_optimizer.sharing.run_offers import is_selection_of_sources, offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.choices import RecursionChoice
@@ -102,7 +102,7 @@ class _Making:
         if not self.bound.shared or not is_shareable(logical):
             bundle = self.bundles.bundle(self.bound, SharedPlan(logical), logical, "")
             return Registration((), bundle, logical, ())
-        found = self._shared(logical)
+        found = self._selected(logical) or self._shared(logical)
         if self.sharing.makes_nodes:
             equal = equal_run(found)
             if equal is not None:
@@ -133,6 +133,21 @@ class _Making:
                 self.sharing.index.add(offer)
 
     # --- sharing -----------------------------------------------------------------------------
+
+    def _selected(self, plan: Plan) -> SharedPlan | None:
+        """Return a selection of a source over rows of another run, without a search; None: not so.
+
+        Most queries that vary each other are that. What sites deliver just so is left to the
+        bundle: they hand it over as it arrives.
+        """
+        strategy = self.sharing.strategy
+        if strategy == Strategy.OFF or not is_selection_of_sources(plan):
+            return None
+        index, rows = self.sharing.index, self.sharing.rows
+        best = index.find(plan, self.bundles.may_read, rows, canonical=strategy.is_canonical)
+        if best is None or (not best.remaining and best.offer.is_delivered):
+            return None
+        return SharedPlan(best.plan, (best,))
 
     def _shared(self, plan: Plan, allowed: Allowed | None = None) -> SharedPlan:
         strategy = self.sharing.strategy

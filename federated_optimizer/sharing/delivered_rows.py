@@ -282,7 +282,7 @@ def rows_of_others(  # noqa: PLR0913 - a bundle, and what may be read how
                 result.found[fragment.id] = best
             continue
         best = index.find(fragment.plan, allowed, rows, canonical=canonical)
-        if best is not None and not best.remaining and best.offer.plan == fragment.plan:
+        if best is not None and not best.remaining and _is_handed_over(best.offer, fragment):
             continue
         if best is None and not whole_changes:
             best = _of_longer(fragment, index, allowed, rows, canonical=canonical)
@@ -316,6 +316,11 @@ def _of_longer(
         except NotSharedError:
             continue
     return min(answers, key=lambda each: each.order, default=None)
+
+
+def _is_handed_over(offer: Offer, fragment: Fragment) -> bool:
+    """Return whether sites deliver a fragment just so already, and hand it over as it arrives."""
+    return offer.is_delivered and offer.plan == fragment.plan
 
 
 def _sent_from(fragment: Fragment, allowed: Allowed) -> Allowed:

@@ -38,6 +38,11 @@ class Offer:
         """True if its rows are at a base site."""
         return bool(self.fragment)
 
+    @property
+    def is_delivered(self) -> bool:
+        """True if sites deliver its rows to the base, whoever reads them there."""
+        return self.is_readable and bool(self.bundle.fragment(self.fragment).consumer)
+
     def is_at(self, site: str) -> bool:
         """Return whether a site has its rows, all of them."""
         if not self.is_readable:

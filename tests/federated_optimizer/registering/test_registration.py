@@ -346,3 +346,16 @@ def test_variations_of_a_bound_are_no_chain() -> None:
         (bundle,) = network.register(bound_query(text.format(1_000_000 + number), CATALOG)).deploy
         assert len(bundle.fragments) - len(bundle.own) <= 2, f"variation {number}"
     check(network)
+
+
+@pytest.mark.parametrize("shown", ["tran_id, amount", "amount, tran_id"])
+def test_an_equal_query_reads_a_run_that_reads_another_one(shown: str) -> None:
+    """Nothing is delivered again for it: its run has been a filter over other rows before."""
+    text = "SELECT {} FROM Fed WHERE amount > {} AND type_code = 1000"
+    network = network_of(text.format("tran_id, amount", 10), text.format("tran_id, amount", 20))
+    change = network.register(bound_query(text.format(shown, 20), CATALOG))
+    check(network)
+    sent = [f for b in change.deploy for f in b.own if f.engine == Engine.GATEWAY]
+    assert not sent
+    first = [feed.run for b in change.deploy for feed in b.feeds] or [network.reads[change.query]]
+    assert first == ["q2"]
