@@ -20,9 +20,6 @@ them on is better computed twice: so a query moves onto a node only where work s
 compared after every change.
 """
 
-import argparse
-import gc
-import json
 import random
 import sys
 import time
@@ -30,23 +27,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from federated_optimizer.network.topology import Topology
-from federated_optimizer.registering.registration_terms import Planning, Sharing
+from benchmarks._compared_networks import Figures, QueriesAtSites, compare_and_print
+from federated_optimizer.registering.registration_terms import Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize
-from federated_optimizer.testing_network import Network as Runs
-from gateway.__main__ import COLLECTIONS
-from stream_engine.simulation.network import Network
-from streamsql.algebra.operators import Scan, walk_plan
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
-from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.syntax import parse_script, parse_statement
-from streamsql.syntax.statements import CreateSource, Query
 
 GATEWAYS = ("gw-1", "gw-2")
-BASE = "base"
 SCHEMA = """
 CREATE SOURCE room (rid TEXT, status TEXT, KEY (rid));
 CREATE SOURCE seat (mid TEXT, rid TEXT, KEY (mid));
@@ -89,32 +76,14 @@ KINDS = {
 }
 
 
-class World:
+class World(QueriesAtSites):
     """Sites with both queries, and the time of each change."""
 
     def __init__(self, kind: Kind, materialize: Materialize) -> None:
-        catalog = Catalog(())
-        for statement in parse_script(SCHEMA):
-            if isinstance(statement, CreateSource):
-                catalog.define(define(statement, catalog))
-        names = frozenset(source.name for source in catalog.sources)
-        topology = Topology(dict.fromkeys(GATEWAYS, names))
-        runs = Runs(Planning(topology), Sharing(ComputationIndex(), materialize=materialize))
-        self.sites = Network((*GATEWAYS, BASE))
-        self.queries: list[str] = []
+        super().__init__(SCHEMA, GATEWAYS, Sharing(ComputationIndex(), materialize=materialize))
         self.seconds: list[float] = []
-        for text in (kind.older, kind.newer):
-            bound = _bound(text, catalog)
-            scans = [node for node in walk_plan(bound.plan) if isinstance(node, Scan)]
-            for gateway in GATEWAYS:
-                for scan in dict.fromkeys(scans):
-                    self.sites.declare(gateway, scan)
-            change = runs.register(bound)
-            self.queries.append(runs.reads[change.query])
-            for bundle in change.deploy:
-                self.sites.install(bundle)
-        self.sites.settle()
-        older, newer = (runs.result(query) for query in self.queries)
+        self.register((kind.older, kind.newer))
+        older, newer = (self.runs.result(query) for query in self.queries)
         self.reads_once = bool({f.run for f in older.feeds} & {f.run for f in newer.feeds})
 
     def change(self, source: str, gateway: str, events: list[SourceEvent]) -> None:
@@ -123,17 +92,6 @@ class World:
         self.sites.ingest(gateway, source, events)
         self.sites.settle()
         self.seconds.append(time.process_time() - began)
-
-    def answers(self) -> list[Delta]:
-        """Return the rows of both queries."""
-        return [self.sites.result(query) for query in self.queries]
-
-
-def _bound(text: str, catalog: Catalog) -> BoundQuery:
-    statement = parse_statement(text)
-    if not isinstance(statement, Query):
-        raise AssertionError(text)
-    return bind_query(statement, catalog)
 
 
 def filled(kind: Kind, rooms: int) -> Iterator[tuple[str, str, list[SourceEvent]]]:
@@ -164,7 +122,7 @@ def changes(
             yield "link", GATEWAYS[0], [event]
 
 
-def compare(name: str, rooms: int, count: int, seed: int) -> dict[str, float | str]:
+def compare(name: str, rooms: int, count: int, seed: int) -> Figures:
     """Return what both cost."""
     kind = KINDS[name]
     twice, once = (
@@ -182,27 +140,21 @@ def compare(name: str, rooms: int, count: int, seed: int) -> dict[str, float | s
             world.change(*change)
         if twice.answers() != once.answers():
             raise AssertionError(f"{name}: queries answer otherwise over a node")
-    found: dict[str, float | str] = {"kind": name, "changes": count}
+    found: Figures = {"kind": name, "changes": count}
     for label, world in (("twice", twice), ("once", once)):
         found[f"{label}_ms"] = median(world.seconds) * 1_000
-        found[f"{label}_rows"] = world.sites.state_rows()[BASE]
+        found[f"{label}_rows"] = world.rows_kept()
     return found
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="20 rooms, 30 changes")
-    parser.add_argument("--json", action="store_true", help="figures as JSON")
-    options = parser.parse_args()
-    rooms, count = (20, 30) if options.quick else (100, 600)
-    gc.freeze()
-    gc.set_threshold(*COLLECTIONS)
-    found = [compare(name, rooms, count, options.seed) for name in KINDS]
-    if options.json:
-        print(json.dumps({"quick": options.quick, "seed": options.seed, "found": found}))
-        return 0
+def compare_all(quick: bool, seed: int) -> list[Figures]:
+    """Return the figures of each kind of part."""
+    rooms, count = (20, 30) if quick else (100, 600)
+    return [compare(name, rooms, count, seed) for name in KINDS]
+
+
+def show(found: list[Figures]) -> None:
+    """Print figures as a table."""
     print(
         f"{'':10} {'twice':>8} {'once':>8} {'ms/change':>10} {'twice':>8} {'once':>8} {'rows':>10}"
     )
@@ -213,7 +165,12 @@ def main() -> int:
             f"{f['kind']:10} {ms[0]:8.3f} {ms[1]:8.3f} {ms[1] / ms[0]:9.2f}x "
             f"{rows[0]:8.0f} {rows[1]:8.0f} {rows[1] / rows[0]:9.2f}x"
         )
-    return 0
+
+
+def main() -> int:
+    """Measure and print."""
+    quick = "20 rooms, 30 changes"
+    return compare_and_print(__doc__.splitlines()[0], quick, compare_all, show)
 
 
 if __name__ == "__main__":

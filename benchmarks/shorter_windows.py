@@ -18,32 +18,19 @@ readings, when all windows are full.
 How to read it: only ratios within one run mean anything. Answers are compared every second.
 """
 
-import argparse
-import gc
-import json
 import random
 import sys
 import time
 from statistics import median
 
-from federated_optimizer.network.topology import Topology
-from federated_optimizer.registering.registration_terms import Planning, Sharing
+from benchmarks._compared_networks import BASE, Figures, QueriesAtSites, compare_and_print
+from federated_optimizer.registering.registration_terms import Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Strategy
-from federated_optimizer.testing_network import Network as Runs
-from gateway.__main__ import COLLECTIONS
-from stream_engine.simulation.network import Network
-from streamsql.algebra.operators import Scan, walk_plan
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
-from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS
-from streamsql.syntax import parse_script, parse_statement
-from streamsql.syntax.statements import CreateSource, Query
 
 GATEWAYS = ("gw-1", "gw-2", "gw-3")
-BASE = "base"
 SOURCES = {
     "kept": "CREATE SOURCE s (device TEXT, value DOUBLE, ts TIMESTAMP) WITH (ttl = '2 minutes');",
     "newest": "CREATE SOURCE s (device TEXT, value DOUBLE, ts TIMESTAMP, KEY (device));",
@@ -55,32 +42,15 @@ FULL = 62
 """Seconds after which all windows are full."""
 
 
-class World:
+class World(QueriesAtSites):
     """Sites with queries over windows, and what they have sent and computed."""
 
     def __init__(self, kind: str, readers: int, strategy: Strategy) -> None:
-        catalog = Catalog(())
-        for statement in parse_script(SOURCES[kind]):
-            if isinstance(statement, CreateSource):
-                catalog.define(define(statement, catalog))
-        topology = Topology(dict.fromkeys(GATEWAYS, frozenset("s")))
-        runs = Runs(Planning(topology), Sharing(ComputationIndex(), strategy))
-        self.sites = Network((*GATEWAYS, BASE))
-        self.queries: list[str] = []
+        super().__init__(SOURCES[kind], GATEWAYS, Sharing(ComputationIndex(), strategy))
         self.seconds: list[float] = []
         self._before = (0, 0)
         texts = [f"SELECT device, value FROM s [RANGE {n} SECONDS]" for n in SHORTER[:readers]]
-        for text in (LONGEST, *texts):
-            bound = _bound(text, catalog)
-            if not self.queries:
-                scans = [node for node in walk_plan(bound.plan) if isinstance(node, Scan)]
-                for gateway in GATEWAYS:
-                    self.sites.declare(gateway, scans[0])
-            change = runs.register(bound)
-            self.queries.append(runs.reads[change.query])
-            for bundle in change.deploy:
-                self.sites.install(bundle)
-        self.sites.settle()
+        self.register((LONGEST, *texts))
 
     def second(self, now: int, events: dict[str, list[SourceEvent]]) -> None:
         """Let a second pass, with the readings of each gateway."""
@@ -100,17 +70,6 @@ class World:
         )
         before, self._before = self._before, total
         return total[0] - before[0], total[1] - before[1]
-
-    def answers(self) -> list[Delta]:
-        """Return the rows of all queries."""
-        return [self.sites.result(query) for query in self.queries]
-
-
-def _bound(text: str, catalog: Catalog) -> BoundQuery:
-    statement = parse_statement(text)
-    if not isinstance(statement, Query):
-        raise AssertionError(text)
-    return bind_query(statement, catalog)
 
 
 class Readings:
@@ -137,9 +96,7 @@ class Readings:
         return events
 
 
-def compare(
-    kind: str, readers: int, devices: int, seconds: int, seed: int
-) -> dict[str, float | str]:
+def compare(kind: str, readers: int, devices: int, seconds: int, seed: int) -> Figures:
     """Return what windows send and cost, from one window's rows and each alone."""
     shared = World(kind, readers, Strategy.ALL)
     alone = World(kind, readers, Strategy.OFF)
@@ -157,34 +114,28 @@ def compare(
             world.second(number * MICROSECONDS, events)
         if shared.answers() != alone.answers():
             raise AssertionError(f"{kind}: queries answer otherwise when they share")
-    found: dict[str, float | str] = {"kind": kind, "readers": readers, "readings": came / seconds}
+    found: Figures = {"kind": kind, "readers": readers, "readings": came / seconds}
     for name, world in (("shared", shared), ("alone", alone)):
         sent, messages = world.sent()
         found[f"{name}_bytes"] = sent / seconds
         found[f"{name}_messages"] = messages / seconds
         found[f"{name}_ms"] = median(world.seconds) * 1_000
-        found[f"{name}_rows"] = world.sites.state_rows()[BASE]
+        found[f"{name}_rows"] = world.rows_kept()
     return found
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="30 devices, five seconds")
-    parser.add_argument("--json", action="store_true", help="figures as JSON")
-    options = parser.parse_args()
-    devices, seconds = (30, 5) if options.quick else (600, 40)
-    gc.freeze()
-    gc.set_threshold(*COLLECTIONS)
-    found = [
-        compare(kind, readers, devices, seconds, options.seed)
+def compare_all(quick: bool, seed: int) -> list[Figures]:
+    """Return the figures of each kind of source, with one other window and with several."""
+    devices, seconds = (30, 5) if quick else (600, 40)
+    return [
+        compare(kind, readers, devices, seconds, seed)
         for kind in SOURCES
         for readers in (1, len(SHORTER))
     ]
-    if options.json:
-        print(json.dumps({"quick": options.quick, "seed": options.seed, "found": found}))
-        return 0
+
+
+def show(found: list[Figures]) -> None:
+    """Print figures as a table."""
     print(f"{'':8} {'readers':>7} {'readings/s':>10}", end="")
     for name in ("bytes/s", "messages/s", "ms/s", "rows"):
         print(f" {'alone':>8} {'shared':>8} {name:>10}", end="")
@@ -195,7 +146,12 @@ def main() -> int:
             alone, shared = float(f[f"alone_{name}"]), float(f[f"shared_{name}"])
             print(f" {alone:8.0f} {shared:8.0f} {shared / alone if alone else 0:9.2f}x", end="")
         print()
-    return 0
+
+
+def main() -> int:
+    """Measure and print."""
+    quick = "30 devices, five seconds"
+    return compare_and_print(__doc__.splitlines()[0], quick, compare_all, show)
 
 
 if __name__ == "__main__":
