@@ -71,6 +71,21 @@ def test_a_usable_environment_is_left_alone(
     assert notes == []
 
 
+def test_what_is_installed_is_compiled_but_what_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "lib" / "python3" / "site-packages"
+    (packages / "one").mkdir(parents=True)
+    (packages / "one" / "good.py").write_text("x = 1\n")
+    (packages / "one" / "template.py").write_text("print {{ name }} x\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(make_environment, "VENV", tmp_path)
+    make_environment.compile_modules()
+    compiled = [file.name.split(".")[0] for file in packages.rglob("*.pyc")]
+    assert compiled == ["good"]
+
+
 def test_an_old_python_gets_a_sentence() -> None:
     # What an interpreter of version 3.9 would do: only the version it reports is changed.
     code = (

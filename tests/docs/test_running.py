@@ -97,6 +97,8 @@ def run(up: Federation, line: str, folder: Path) -> tuple[int, str]:
     """Run a command; one that follows a query is interrupted once it has printed something."""
     text = line.replace("$(cat docs/examples/walk.sql)", _walk().replace('"', '\\"'))
     words = shlex.split(text)[1:]
+    if line.startswith(f"{AS_LONG} ") and "--quick" not in words:
+        words.append("--quick")
     process = subprocess.Popen(
         [*PANDO[:-1], INTERRUPTIBLE + PANDO[-1], *words],
         stdin=subprocess.DEVNULL,
@@ -150,6 +152,8 @@ REPLAYS = re.compile(r"pando up --replay")
 """What follows is asked of another federation: test_real_input.py asks it."""
 ANALYZE = "EXPLAIN ANALYZE"
 """It is about a query that runs."""
+AS_LONG = "pando calibrate"
+"""Alone it measures for as long as users wait; the other ways to calibrate get `--quick` here."""
 REFUSED = ("wieght",)
 """Commands with this word show what a mistake looks like."""
 
