@@ -9,21 +9,17 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-import msgspec
-
-from federated_optimizer.coordinator.adaptation.begun_moves import Move, is_contested, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.begun_moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK, DecisionRows
 from federated_optimizer.coordinator.adaptation.filled_runs import too_long, when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
-    MEASURED_SECONDS,
     KnownRun,
-    Measuring,
     is_quiet,
     looked_after,
-    rate_since,
 )
 from federated_optimizer.coordinator.adaptation.move_gains import why_not_worth
 from federated_optimizer.coordinator.adaptation.moves import Moves
+from federated_optimizer.coordinator.adaptation.moves_under_way import MovesUnderWay
 from federated_optimizer.coordinator.adaptation.plan_basis import left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
@@ -32,7 +28,7 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.read_parts import run_that_ends
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
+from federated_optimizer.coordinator.store.plan_decisions import Outcome
 from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
@@ -47,15 +43,12 @@ LONGEST_LOOK = 10_000_000
 """Microseconds between two looks at most."""
 AT_ONCE = 16
 """Runs whose plans are made again in one look: forking a process for it costs more than a plan."""
-MOST_MOVES = 2
-"""Moves at the same time, and as many that take the length of a window: each lets the network do
-some work twice."""
 
 
 class Adaptation:
     """Looks after the plans of all runs.
 
-    State: what is known of each run, the moves under way, and those whose benefit is counted.
+    State: what is known of each run, and the moves under way.
 
     Args:
         clock: Microseconds, never back.
@@ -73,12 +66,11 @@ class Adaptation:
         self._planner = planner
         self._queries = queries
         self._decisions = shared.decisions
-        self._rows = DecisionRows(shared, planner, self._rate)
-        self._moves = Moves(shared, queries)
         self._pause = int(shared.settings.adapt * 1_000_000)
         self._known: dict[str, KnownRun] = {}
-        self._moving: dict[int, Move] = {}
-        self._measured: list[Measuring] = []
+        self._moves = Moves(shared, queries)
+        self._moving = MovesUnderWay(shared, queries, self._moves, self._known, clock)
+        self._rows = DecisionRows(shared, planner, self._moving.rate)
         self._looked = clock()
 
     async def work(self) -> None:
@@ -88,14 +80,7 @@ class Adaptation:
             FederationError: The catalog cannot be written for one of them; the others have gone on.
                 It is tried again with the next call.
         """
-        failed: FederationError | None = None
-        for number, move in tuple(self._moving.items()):
-            try:
-                await self._go_on(number, move)
-            except FederationError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
+        await self._moving.work(self._may_look)
 
     async def look(self) -> None:
         """Look at plans if it is time to; `work` may be called meanwhile."""
@@ -103,13 +88,13 @@ class Adaptation:
         if not self._pause or now - self._looked < min(self._pause // LOOK_SHARE, LONGEST_LOOK):
             return
         self._looked = now
-        self._measure(now)
+        self._moving.measure(now)
         if self._may_look():
             await self._look(now)
 
     def counts_came(self) -> None:
         """Complete moves for which counts that a site has just told are enough."""
-        self._moves.counts_came(self._moving.values())
+        self._moving.counts_came()
 
     def _may_look(self) -> bool:
         """Whether nothing else is changing: then facts would tell of that and not of the world."""
@@ -120,8 +105,7 @@ class Adaptation:
     async def _look(self, now: int) -> None:
         found = self._due(now)
         await self._join_equal(now)
-        busy = {move.run for move in self._moving.values()}
-        waiting = [run for run in found if run not in busy]
+        waiting = [run for run in found if run not in self._moving.runs()]
         waiting.sort(key=lambda run: self._known[run].looked)
         # One that took too long may do so again: by itself it costs one time limit, not five.
         doubtful = [run for run in waiting if self._known[run].has_failed][:1]
@@ -134,7 +118,8 @@ class Adaptation:
         statistics: Statistics = self._planner.statistics()
         found: dict[str, str] = {}
         running = looked_after(self._queries.runs)
-        self._known = {run: known for run, known in self._known.items() if run in running}
+        for run in self._known.keys() - running:
+            del self._known[run]
         for run, leader in running.items():
             known = self._known.get(run)
             if known is None or known.bundle is not leader.bundle:
@@ -147,7 +132,7 @@ class Adaptation:
             if never or not is_quiet(leader):
                 continue
             if known.waits:
-                if self._has_room(known.bundle):
+                if self._moving.has_room(known.bundle):
                     found[run] = known.waits
                 continue
             own = known.next_own(live, now)
@@ -172,10 +157,10 @@ class Adaptation:
         runs = self._queries.runs
         for run, known in tuple(self._known.items()):
             older, live = runs.older_equal(run), runs.live(run)
-            moving = {each for move in self._moving.values() for each in (move.run, move.trial.run)}
             if older is None or now - known.looked < known.pause(self._pause):
                 continue
-            if {run, older.run} & moving or not self._has_room(known.bundle):
+            moving = self._moving.runs(with_new=True)
+            if {run, older.run} & moving or not self._moving.has_room(known.bundle):
                 continue
             queries = [q for q in live if q.id in self._queries and q.bundle is known.bundle]
             if not (queries and is_quiet(queries[0]) and is_quiet(older)):
@@ -184,16 +169,7 @@ class Adaptation:
                 reason = f"run {older.run} computes the same"
                 detail = "its rows are compared with theirs"
                 row = self._rows.same(queries, reason, Outcome.MOVING, detail)
-                await self._begin(known, row, planned_of(queries[0]), queries)
-
-    def _has_room(self, bundle: FragmentBundle) -> bool:
-        """Return whether a query with this bundle may begin to move now.
-
-        Moves that take as long as a window are counted apart, so that they hold up no other.
-        """
-        takes_time = when_alike(bundle).microseconds > 0
-        alike = [move for move in self._moving.values() if (move.fills > 0) == takes_time]
-        return len(alike) < MOST_MOVES
+                await self._moving.begin(known, row, planned_of(queries[0]), queries)
 
     async def _reconsider(self, reasons: Mapping[str, str]) -> None:
         """Make the plans of runs again; begin moves where other ones are worth it."""
@@ -205,7 +181,7 @@ class Adaptation:
             if known is not None and queries:
                 known.see(self._queries.runs, queries[0])
                 groups[run] = queries
-        bundles, begun = {run: self._known[run].bundle for run in groups}, frozenset(self._moving)
+        bundles, begun = {run: self._known[run].bundle for run in groups}, self._moving.numbers()
         for run, found in (await self._reconsidered(groups)).items():
             known = self._known.get(run)
             if known is None or known.bundle is not bundles[run]:
@@ -236,8 +212,8 @@ class Adaptation:
     def _must_wait(self, found: Reconsidered, begun: Collection[int]) -> bool:
         """Return whether moves decide first: `begun` were under way when the choice was made."""
         goes_on = all(map(self._queries.runs.leader, found.reads or ()))
-        has_room = goes_on and self._has_room(found.planned.bundle)
-        return not has_room or is_contested(found.reads, self._moving, begun)
+        has_room = goes_on and self._moving.has_room(found.planned.bundle)
+        return not has_room or self._moving.is_contested(found.reads, begun)
 
     async def _decide(
         self,
@@ -268,7 +244,7 @@ class Adaptation:
         decision = self._rows.compared(looked if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)
-        elif await self._begin(
+        elif await self._moving.begin(
             known, decision, found.planned, movers, silently=found.work is not None
         ):
             for row in self._rows.staying(current, reason, found):
@@ -315,86 +291,3 @@ class Adaptation:
         if why:
             return why, []
         return "", movers
-
-    # --- moves --------------------------------------------------------------------------------
-
-    async def _begin(
-        self,
-        known: KnownRun,
-        decision: Decision,
-        planned: Planned,
-        movers: Sequence[RunningQuery],
-        **how: bool,
-    ) -> bool:
-        """Begin a move; return whether it has begun."""
-        try:
-            move = await self._moves.begin(planned, movers, **how)
-        except FederationError as error:
-            said = {"outcome": Outcome.GIVEN_UP, "detail": error.message}
-            self._decisions.add(msgspec.structs.replace(decision, **said))
-            known.basis, known.tries = None, known.tries + 1
-            return False
-        if move is not None:
-            self._decisions.add(decision)
-            self._moving[decision.id] = move
-        return move is not None
-
-    async def _go_on(self, number: int, move: Move) -> None:
-        if not (move.failed or move.moved):
-            self._moves.watch(move)
-            move.failed = self._moves.why_not(move)
-        if move.failed:
-            self._close(number, move, outcome=Outcome.GIVEN_UP, detail=move.failed)
-            await self._moves.give_up(move)
-            del self._moving[number]
-            known = self._known.get(move.run)
-            if known is not None:
-                known.looked, known.basis, known.tries = self._now(), None, known.tries + 1
-            return
-        moved = move.moved
-        if not moved and self._may_look():
-            if self._moves.is_ready(move):
-                moved = await self._moves.complete(move)
-            else:
-                await self._moves.may_be_busy(move)
-        if not moved:
-            return
-        await self._moves.forget_nodes(move)
-        del self._moving[number]
-        said = f"the queries read run {moved[0].run} from then on; their answers did not change"
-        self._close(number, move, outcome=Outcome.MOVED, detail=said)
-        left = self._known.get(move.run)
-        if left is not None:
-            left.basis = None  # it was that of those who have moved
-        query, now = moved[0], self._now()
-        self._known[query.run] = KnownRun.of(query, now, self._queries.runs)
-        self._measured.append(Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
-
-    def _close(self, number: int, move: Move, **said: object) -> None:
-        cost: Mapping[str, object] = {
-            "switch_bytes": move.filled,
-            "switch_seconds": round(move.seconds, 1),
-        }
-        self._decisions.change(number, **said, **cost)
-
-    # --- what it brings -----------------------------------------------------------------------
-
-    def _rate(self, query: RunningQuery) -> float | None:
-        known = self._known.get(query.run)
-        if known is None:
-            return None
-        return rate_since(known.counted[0], self._now(), sent_bytes_of(query))
-
-    def _measure(self, now: int) -> None:
-        """Fill in what moves have brought."""
-        left = []
-        for each in self._measured:
-            query = self._queries.find(each.query)
-            if query is None or query.bundle is not each.bundle:
-                continue  # it has ended, or runs something else
-            if now - each.since < MEASURED_SECONDS * 1_000_000:
-                left.append(each)
-                continue
-            rate = rate_since((each.since, each.bytes), now, sent_bytes_of(query))
-            self._decisions.change(each.decision, measured_after=rate)
-        self._measured = left

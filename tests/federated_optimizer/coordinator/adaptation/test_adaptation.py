@@ -488,12 +488,12 @@ def test_who_begins_to_read_what_is_left_while_a_busy_query_moves_has_a_stored_n
         coordinator, query = await started(harness, federation, facts=AT_BASE)
         former = coordinator.query(query).run
         await looked_at(harness, coordinator, query)
-        moving = coordinator._adaptation._moving
+        moving = coordinator._adaptation._moving.all
         with monkeypatch.context() as never:
             never.setattr(moves.Moves, "is_ready", lambda *_: False)
             never.setattr(moves.Moves, "counts_came", lambda *_: None)
             tell(coordinator, AT_GATEWAYS)
-            await harness.until(lambda: any(m.may_be_busy for m in moving.values()), "busy")
+            await harness.until(lambda: any(m.may_be_busy for m in moving()), "busy")
             assert not coordinator._shared.store.nodes()
             rooms = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
             fed = await harness.start_query(coordinator, rooms)
@@ -517,17 +517,17 @@ def test_a_node_that_is_not_needed_in_the_end_is_in_no_catalog(
         rooms = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
         fed = await harness.start_query(coordinator, rooms)
         await looked_at(harness, coordinator, query)
-        moving = coordinator._adaptation._moving
+        moving = coordinator._adaptation._moving.all
         monkeypatch.setattr(moves, "REST_MICROSECONDS", 0)
         with monkeypatch.context() as never:
             never.setattr(moves.Moves, "is_ready", lambda *_: False)
             never.setattr(moves.Moves, "counts_came", lambda *_: None)
             tell(coordinator, AT_GATEWAYS)
-            await harness.until(lambda: any(m.may_be_busy for m in moving.values()), "busy")
+            await harness.until(lambda: any(m.may_be_busy for m in moving()), "busy")
             assert [node.run for node in store.nodes()] == [former]
             await coordinator.stop(fed)
         await harness.until(lambda: coordinator.query(query).run != former, "it moves")
-        await harness.until(lambda: not moving and not store.nodes(), "nothing is left of it")
+        await harness.until(lambda: not moving() and not store.nodes(), "nothing is left of it")
         run = coordinator.query(query).run
         await harness.until(lambda: {q for q, _ in federation.fragments()} == {run})
         assert sorted(coordinator.relation(query)) == ROWS

@@ -235,18 +235,18 @@ def test_a_move_whose_catalog_cannot_be_written_holds_up_no_other(
 ) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.coordinator(adapt=0.0)
-        adapting, gone_on = coordinator._adaptation, []
+        moving, gone_on = coordinator._adaptation._moving, []
 
-        async def go_on(number: int, _: Any) -> None:
+        async def go_on(number: int, *_: Any) -> None:
             gone_on.append(number)
             if number != 2:
                 raise DeploymentError(f"the catalog cannot be written for {number}")
 
         with monkeypatch.context() as patched:
-            patched.setattr(adapting, "_go_on", go_on)
-            patched.setattr(adapting, "_moving", {1: None, 2: None, 3: None})
+            patched.setattr(moving, "_go_on", go_on)
+            patched.setattr(moving, "_moving", {1: None, 2: None, 3: None})
             with pytest.raises(FederationError, match="for 1"):
-                await adapting.work()
+                await coordinator._adaptation.work()
         assert gone_on[:3] == [1, 2, 3]
 
     harness.run(scenario)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.adaptation import adaptation, known_runs
+from federated_optimizer.coordinator.adaptation import adaptation, known_runs, moves_under_way
 from federated_optimizer.coordinator.adaptation.reconsidered import (
     Reconsidered,
     reconsider,
@@ -106,7 +106,7 @@ def test_plans_are_looked_at_together_and_one_that_takes_too_long_keeps_no_other
 def test_who_finds_no_room_to_move_is_next_when_there_is_some(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adaptation, "MOST_MOVES", 1)
+    monkeypatch.setattr(moves_under_way, "MOST_MOVES", 1)
 
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation)
@@ -118,7 +118,7 @@ def test_who_finds_no_room_to_move_is_next_when_there_is_some(
         at_once: list[int] = []
 
         async def begins(*said: Any, **how: Any) -> Any:
-            at_once.append(len(adapting._moving))
+            at_once.append(len(adapting._moving.all()))
             return await begin(*said, **how)
 
         monkeypatch.setattr(adapting._moves, "begin", begins)
