@@ -389,6 +389,6 @@ class Queries:
         self.runs.touched[query.run] = None
         self.runs.network.note(query.run)
         if not self.runs.live(query.run):
-            self.runs.fed.put(query.run, set())  # listed, it reads nobody's rows
+            self.runs.fed.put(query.run, ())  # listed, it reads nobody's rows
         self.withdraw_unread(query.bundle)
         self.statuses.of(query)

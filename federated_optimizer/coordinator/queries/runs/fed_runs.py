@@ -1,18 +1,22 @@
 """Which runs read rows of which others, and whose readers have changed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+
+from streamsql.wire.fragments import Feed
 
 
 class FedRuns:
     """Index of runs by the runs whose rows they read.
 
-    State: both directions, and the runs that somebody has to look at because they, or what reads
-    them, are no longer as they were.
+    State: both directions, by fragment who reads it, and the runs that somebody has to look at
+    because they, or what reads them, are no longer as they were.
     """
 
     def __init__(self) -> None:
         self._readers: dict[str, dict[str, None]] = {}
         self._feeders: dict[str, set[str]] = {}
+        self._parts: dict[str, dict[str, dict[str, None]]] = {}  # readers by run and fragment
+        self._read: dict[str, tuple[tuple[str, str], ...]] = {}
         self._changed: dict[str, None] = {}
 
     def readers(self, run: str) -> Collection[str]:
@@ -23,6 +27,10 @@ class FedRuns:
         """Return the runs whose rows a run reads."""
         return self._feeders.get(run, set())
 
+    def parts(self, run: str) -> Mapping[str, Collection[str]]:
+        """Return the fragments of a run that others read, each with the runs that do."""
+        return self._parts.get(run, {})
+
     def resting_on(self, run: str) -> set[str]:
         """Return a run, and those that read it or read one of these."""
         found, waiting = {run}, [run]
@@ -32,8 +40,11 @@ class FedRuns:
             waiting.extend(readers)
         return found
 
-    def put(self, run: str, feeders: set[str]) -> None:
-        """Note whose rows a run reads now: of which fragments may have changed, too."""
+    def put(self, run: str, feeds: Iterable[Feed]) -> None:
+        """Note whose rows a run reads now, and of which fragments."""
+        parts = tuple((feed.run, feed.source) for feed in feeds)
+        self._put_parts(run, parts)
+        feeders = {feeder for feeder, _ in parts}
         before = self._feeders.pop(run, set())
         for feeder in before - feeders:
             del self._readers[feeder][run]
@@ -44,6 +55,19 @@ class FedRuns:
         if feeders:
             self._feeders[run] = feeders
         self._changed.update(dict.fromkeys((run, *before, *feeders)))
+
+    def _put_parts(self, run: str, parts: tuple[tuple[str, str], ...]) -> None:
+        for feeder, fragment in self._read.pop(run, ()):
+            readers = self._parts[feeder][fragment]
+            del readers[run]
+            if not readers:
+                del self._parts[feeder][fragment]
+                if not self._parts[feeder]:
+                    del self._parts[feeder]
+        for feeder, fragment in dict.fromkeys(parts):
+            self._parts.setdefault(feeder, {}).setdefault(fragment, {})[run] = None
+        if parts:
+            self._read[run] = tuple(dict.fromkeys(parts))
 
     def note(self, run: str) -> None:
         """Note that the queries of a run, or its state, are no longer as they were."""

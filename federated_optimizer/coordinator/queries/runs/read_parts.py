@@ -15,16 +15,13 @@ MOST_READERS = 64
 def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozenset[str]:
     """Return the fragments of a run whose rows other runs read, `gone` ones left aside.
 
-    Runs on trial are left aside, too: nobody sees their rows.
-
-    Work: that of the runs that read it.
+    Work: that of its fragments that are read, however many runs read each; and of the readers of
+    one of which all but the last have failed, or are gone.
     """
     return frozenset(
-        feed.source
-        for reader in runs.fed_by(run)
-        if reader.run not in gone
-        for feed in reader.bundle.feeds
-        if feed.run == run
+        fragment
+        for fragment, readers in runs.fed.parts(run).items()
+        if any(r not in gone and runs.leader(r) is not None for r in readers)
     )
 
 

@@ -321,7 +321,7 @@ class SharedRuns:
         self.touched[run] = None
         self._readers.setdefault(run, {})[query.id] = query
         self.answers.enter(query)
-        self.fed.put(run, {feed.run for feed in query.bundle.feeds})
+        self.fed.put(run, query.bundle.feeds)
         self.network.note(run)
         if query.id not in self._tried:
             self._of_text.setdefault(_words(query.text), {})[query.id] = query
@@ -358,7 +358,7 @@ class SharedRuns:
             _drop(self._of_text, _words(query.text), query.id)
         if self.leader(run) is None:
             self._unknown(run)
-            self.fed.put(run, set())
+            self.fed.put(run, ())
         if not readers:
             self._readers.pop(run, None)
             self.answers.forget(run)

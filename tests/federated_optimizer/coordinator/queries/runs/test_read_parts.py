@@ -1,7 +1,9 @@
 """Runs are left to readers of what they receive; nodes end with their only reader."""
 
+from types import SimpleNamespace
 from typing import Any
 
+from federated_optimizer.coordinator.queries.runs.fed_runs import FedRuns
 from federated_optimizer.coordinator.queries.runs.read_parts import (
     may_leave,
     only_reads,
@@ -10,6 +12,7 @@ from federated_optimizer.coordinator.queries.runs.read_parts import (
     unneeded_without,
 )
 from federated_optimizer.sharing.strategy import Strategy
+from streamsql.wire.fragments import Feed
 
 PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
 JOIN = f"{PAIRS} WITH (plan = 1, adapt = 'no')"  # at the base: both sides are sent there
@@ -68,3 +71,28 @@ def test_a_run_stays_whose_result_is_read_and_a_node_goes_with_its_only_reader(
         assert set(unneeded_without(runs, narrow, stays)) == {narrow}
 
     harness.run(scenario)
+
+
+def test_what_is_read_is_known_without_a_look_at_each_reader() -> None:
+    looked: list[str] = []
+    bundle = SimpleNamespace(feeds=(Feed("f2", "q1", 1, "f1"),))
+    readers = {
+        f"q{number}": SimpleNamespace(bundle=bundle, run=f"q{number}") for number in range(2, 2_002)
+    }
+
+    def leader(run: str) -> Any:
+        looked.append(run)
+        return readers.get(run)
+
+    fed = FedRuns()
+    runs: Any = SimpleNamespace(fed=fed, leader=leader)
+    runs.fed_by = lambda run: [leader(each) for each in fed.readers(run)]
+    for run in readers:
+        fed.put(run, bundle.feeds)
+    looked.clear()
+    assert parts_read(runs, "q1") == {"f1"}
+    assert len(looked) == 1
+    assert parts_read(runs, "q1", gone=set(readers) - {"q2001"}) == {"f1"}
+    assert parts_read(runs, "q1", gone=readers) == frozenset()
+    readers.clear()  # each has failed
+    assert parts_read(runs, "q1") == frozenset()
