@@ -63,8 +63,9 @@ class Queries:
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
         missing: Why rows of declared sources are missing, by source and gateway.
         awaited: Definitions that gateways have not reported yet.
-        has_old_plans: Whether one was planned, before it started, for other sites or definitions
-            than there are since: plans are to be made again.
+        has_old_plans: Whether all plans are to be made again.
+        late_runs: Runs that began with a plan for other sites or definitions than there are since,
+            or over a run that was yet to be planned: their plans are to be made again.
     """
 
     def __init__(self, shared: SharedParts, planner: Planner) -> None:
@@ -88,6 +89,7 @@ class Queries:
         self.awaited = AwaitedDefinitions()
         self._compared = 0
         self.has_old_plans = False
+        self.late_runs: set[str] = set()
         planner.watch(self.runs.leaders, self.runs.of_text)
 
     def __contains__(self, query_id: str) -> bool:
@@ -196,7 +198,8 @@ class Queries:
         self.runs.enter(query)
         # One that begins while plans are made again may read a run that is yet to be planned.
         is_late = self.planning_since is not None and self.runs.reads_results(query.run)
-        self.has_old_plans = self.has_old_plans or not is_current or is_late
+        if is_late or not is_current:
+            self.late_runs.add(query.run)
         if leader is not None:
             self.statuses.of(query)
         return query

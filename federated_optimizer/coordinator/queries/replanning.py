@@ -51,8 +51,12 @@ class Replanning:
         """Plan again soon if sites or definitions are others than when it was done last."""
         if self.due is not None:
             return
-        if self._queries.has_old_plans or self._inputs() != self._planned_for:
+        if self._queries.late_runs or self._is_whole():
             self.soon(self._seconds)
+
+    def _is_whole(self) -> bool:
+        """Return whether all plans are to be made again, not only those of some runs."""
+        return self._queries.has_old_plans or self._inputs() != self._planned_for
 
     def look_after(self, statement: Statement) -> None:
         """Plan again what a statement may have changed: at once if it replaced a source."""
@@ -82,9 +86,19 @@ class Replanning:
         self.soon(RETRY_SECONDS)  # if it fails half way
         retry = self.due
         # Others change queries and definitions meanwhile: `look` sees that afterwards.
+        whole, runs = self._is_whole(), self._queries.runs
         self._planned_for = self._inputs()
         self._queries.has_old_plans = False
-        await self._plan_again(self._queries.runs.all())
+        late, self._queries.late_runs = self._queries.late_runs, set()
+        # Where hundreds of queries begin while plans are made again, only these are late: all plans
+        # would be made again and again.
+        resting = {other for run in late & {*runs.all()} for other in runs.resting_on(run)}
+        try:
+            await self._plan_again(runs.all() if whole else sorted(resting, key=age_of))
+        except BaseException:
+            self._queries.has_old_plans |= whole
+            self._queries.late_runs |= late
+            raise
         if self.due == retry:
             self.due = self._queries.planning_since = None
         self.look()  # what has changed meanwhile
@@ -141,7 +155,7 @@ class Replanning:
                 query.outdated = ""
                 self._queries.runs.note(query.run)
             if query.id not in planned:
-                self._queries.has_old_plans = True  # it has joined the run meanwhile
+                self._queries.late_runs.add(run)  # it has joined the run meanwhile
                 stay.append(query)
             elif isinstance(found, FederationError):
                 # It keeps running as it is: stopping it would take away what still works.

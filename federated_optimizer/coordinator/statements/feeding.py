@@ -105,8 +105,8 @@ class Feeding:
 
     def _plans_are_old(self) -> bool:
         """Return whether runs are about to be planned again, but not for ever."""
-        since = self._queries.planning_since
-        if self._queries.widened or (since is None and self._queries.has_old_plans):
+        since, is_old = self._queries.planning_since, self._queries.has_old_plans
+        if self._queries.widened or (since is None and (is_old or self._queries.late_runs)):
             return True
         return since is not None and monotonic_clock() - since < LONGEST_PLANNING
 

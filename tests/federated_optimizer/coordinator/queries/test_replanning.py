@@ -171,3 +171,43 @@ def test_a_node_that_is_widened_while_its_readers_are_planned_is_looked_at_again
     assert queries.widened == {}
     # A node that reads a widened one is planned again, whether it was widened itself or not.
     assert planned == [["q2", "q3", "q4"], ["q2", "q3"]]
+
+
+def test_only_what_began_late_is_planned_again_and_not_forgotten_where_that_fails() -> None:
+    resting = {"q2": {"q2", "q7"}, "q3": {"q3"}}
+    queries: Any = SimpleNamespace(
+        widened={},
+        late_runs={"q2", "q3", "q6"},
+        has_old_plans=False,
+        planning_since=None,
+        runs=SimpleNamespace(
+            resting_on=resting.__getitem__, all=lambda: ("q1", "q2", "q3", "q4", "q7")
+        ),
+    )
+    shared: Any = SimpleNamespace(settings=SimpleNamespace(regroup=0.0), catalog=())
+    planner: Any = SimpleNamespace(topology=lambda: "sites")
+    nothing: Any = None
+    replanning = Replanning(shared, planner, queries, nothing)
+    planned: list[list[str]] = []
+
+    async def plan_again(runs: Sequence[str]) -> None:
+        planned.append(list(runs))
+        if len(planned) == 2:
+            raise UnsupportedError("the catalog cannot be written")
+
+    replanning._plan_again = plan_again  # type: ignore[method-assign]
+    replanning.soon()
+    asyncio.run(replanning.work())
+    assert planned.pop() == ["q1", "q2", "q3", "q4", "q7"], "the sites were never planned for"
+    planned.append([])
+    queries.late_runs = {"q2", "q3", "q6"}
+    replanning.look()
+    with pytest.raises(UnsupportedError):
+        asyncio.run(replanning.work())
+    assert planned.pop() == ["q2", "q3", "q7"], "q6 has ended"
+    assert queries.late_runs == {"q2", "q3", "q6"}
+    replanning.soon()
+    planned += [[], []]
+    asyncio.run(replanning.work())
+    assert planned.pop() == ["q2", "q3", "q7"]
+    assert not queries.late_runs
