@@ -178,8 +178,13 @@ class Inbox:
             self._wait(port, without_site(delta), ts)
 
     def _wait(self, name: str, delta: Delta, ts: int | None) -> None:
-        if delta:
-            self._pending.setdefault(name, Arrivals()).add(delta, ts)
+        if not delta:
+            return
+        change = self._pending.get(name)
+        if change is None:
+            self._pending[name] = Arrivals(delta, ts)
+        else:
+            change.add(delta, ts)
 
     def read(self, name: str, give: Reader) -> None:
         """Hand each change of a port on, too, when it arrives, with sites if the name says so."""

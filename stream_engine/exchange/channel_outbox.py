@@ -143,13 +143,36 @@ class Outbox:
         """Return what has to be sent; a snapshot takes the place of the change it includes."""
         if self.repeated:
             self.repeated = frozenset()
-        if not (self._pending or self._snapshots or self._messages):
+        pending = self._pending
+        if self._snapshots or self._messages:
+            sent = list(self._taken(now))
+        elif pending:
+            self._pending = {}
+            sent = self._pushed(pending, now)
+        else:
             return []
-        changed = self._pending.get(RESULT, {}) if self._readers else {}
-        sent = list(self._taken(now))
-        for port, change in changed.items():
-            if port in self._readers and change.delta:
-                self._readers[port](change.delta, change.ts)
+        if self._readers:
+            for port, change in pending.get(RESULT, {}).items():
+                if port in self._readers and change.delta:
+                    self._readers[port](change.delta, change.ts)
+        return sent
+
+    def _pushed(
+        self, pending: Mapping[str, Mapping[str, Arrivals]], now: int
+    ) -> list[tuple[str, DeltaBatch]]:
+        """Return the batches of changes, which are all that has to be sent in most steps."""
+        sent: list[tuple[str, DeltaBatch]] = []
+        for destination, channel in self.channels.items():
+            changes = pending.get(destination)
+            if not changes:
+                continue
+            is_sent = destination not in self._unsent
+            for port, change in changes.items():
+                if not is_sent:
+                    channel.note(port, change.delta)
+                    continue
+                batches = channel.push(port, change.delta, now=now, ts=change.ts)
+                sent += [(destination, batch) for batch in batches]
         return sent
 
     def _taken(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:

@@ -145,7 +145,8 @@ class LocalFeeds:
         Returns:
             Those that the query has given rows, and that have to run in this step.
         """
-        self._tell(name)
+        if name in self._has_pending:
+            self._tell(name)
         if not self._handed:
             return ()
         handed, self._handed = self._handed, {}

@@ -83,6 +83,7 @@ class InstalledQuery:
         }
         self._plan = [(fragment, self._circuits[fragment.id]) for fragment in fragments]
         self._timed = [circuit for circuit in self._circuits.values() if circuit.is_timed]
+        self._fillable = [circuit for circuit in self._circuits.values() if circuit.reads_logs]
         self._recursions: dict[str, PeeredFixpoint] = {
             f"{fragment.id}/{number}": fixpoint
             for fragment in fragments
@@ -106,8 +107,7 @@ class InstalledQuery:
         self.runs_through = not may_wait(bundle, site, self._circuits.values())
         self._work: QueryWork | None = None
         self._fresh = True
-        self._starting = False
-        self._recursive_news = False
+        self._starting, self._recursive_news = False, False
         self._wakeup: int | None = None
         self.scans: tuple[Scan, ...] = scans_read(self._circuits.values())
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
@@ -184,7 +184,7 @@ class InstalledQuery:
         """Whether all input has at least reached the queues between operators."""
         if self._fresh or self._recursive_news or self._sync.ends_now:
             return False
-        if any(circuit.is_filled for circuit in self._circuits.values()):
+        if any(circuit.is_filled for circuit in self._fillable):
             return False
         return self._inbox.is_empty and self._outbox.is_empty
 

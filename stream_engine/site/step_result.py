@@ -6,13 +6,15 @@ from streamsql.errors import FederationError
 from streamsql.wire.messages import DeltaBatch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outgoing:
     """A batch to send; destination "" is the query's result.
 
     Attributes:
         snapshot: It belongs to a snapshot of its channel.
     """
+
+    # Not frozen: as for `StepInput`; a step makes one for each answer that changes.
 
     query: str
     destination: str

