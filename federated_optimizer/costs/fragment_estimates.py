@@ -66,6 +66,8 @@ class _Estimates:
         self._shares = tree_shares(bundle, statistics.wires)
         self._plans: dict[str, Plan] = {}
         self._delays: dict[str, float] = {}
+        read = {feed.fragment for feed in bundle.feeds}
+        self._in_step = {n for n in read if self._fragments[n].engine == Engine.BASE}
 
     def all(self) -> dict[str, FragmentEstimate]:
         """Return the estimate of every fragment."""
@@ -135,8 +137,12 @@ class _Estimates:
             read = [self._fragments[n] for n in _read(fragment) if n in self._fragments]
             # Rows of a table are at gateways before a reading comes.
             late = [f for f in read if (f.engine, fragment.engine) != TABLE_AT_GATEWAYS]
-            hops = [self._delay(f) + hop * _is_sent(f) for f in late]
-            found = self._delays[fragment.id] = max(hops, default=0.0) + STEP_MILLISECONDS
+            # Results of other runs are read in the step that makes them.
+            hops = [
+                self._delay(f) + hop * _is_sent(f) + STEP_MILLISECONDS * (f.id not in self._in_step)
+                for f in late
+            ]
+            found = self._delays[fragment.id] = max(hops, default=STEP_MILLISECONDS)
         return found
 
     def _computed_together(self, fragment: Fragment) -> RecursionPlan | None:

@@ -46,6 +46,12 @@ class RunCosts:
         sent = self._sent[name].cost if is_sent else NOTHING
         return sent if fragment.engine != Engine.BASE else sent + self._work(fragment)
 
+    @property
+    def milliseconds(self) -> float:
+        """Milliseconds from a reading until its change of the answer is sent: the longest path."""
+        results = (f.id for f in self._bundle.fragments if not f.consumer)
+        return max((self._sent[name].cost.milliseconds for name in results), default=0.0)
+
     def filling(self, name: str) -> float:
         """Return the milliseconds of work until a base fragment has processed its first rows."""
         fragment = self._fragments[name]

@@ -3,6 +3,7 @@
 from federated_optimizer.coordinator.adaptation.filled_runs import Alike
 from federated_optimizer.coordinator.adaptation.over_others import Work
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
+from federated_optimizer.costs.effort import Effort
 from streamsql.algebra.metrics import BY_BYTES
 from streamsql.data.types import MICROSECONDS
 
@@ -33,21 +34,23 @@ def why_not_worth(found: Reconsidered, alike: Alike) -> str:
 
 
 def _why_no_work(work: Work) -> str:
-    saved = (work.before - work.after) * HORIZON_SECONDS
+    saved = (work.before.value - work.after.value) * HORIZON_SECONDS
     if saved > work.filling:
         return ""
     return (
         f"filling the other plan takes {_milliseconds(work.filling)} of work; it saves "
-        f"{_milliseconds(max(saved, 0.0))} in {HORIZON_SECONDS:.0f} s"
+        f"{_milliseconds(max(saved, 0.0))} in {HORIZON_SECONDS:.0f} s, kept rows counted as work"
     )
 
 
 def work_saved(work: Work) -> str:
     """Return what a plan saves the sites, in words."""
-    return (
-        f"it causes {_milliseconds(work.before)} of work a second, "
-        f"and {_milliseconds(work.after)} then"
-    )
+    return f"it causes {_effort(work.before)}, and {_effort(work.after)} then"
+
+
+def _effort(effort: Effort) -> str:
+    kept = f"{effort.kept / 1_000:,.3g} kB" if effort.kept < 1e6 else f"{effort.kept / 1e6:,.0f} MB"
+    return f"{_milliseconds(effort.milliseconds)} of work a second and {kept} of kept rows"
 
 
 def _milliseconds(value: float) -> str:

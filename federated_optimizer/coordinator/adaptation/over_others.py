@@ -3,12 +3,12 @@
 A query causes what would end with it: what its own run sends and computes, and the nodes that only
 it reads. Leaves that others read are sent in any case, and so is the query's result.
 
-Where two plans cause the same by the metric, one over results is taken if sites work less
-by it. Not the way back: others may want the node that would end.
+Where two plans cause the same by the metric, one over results is taken if sites work less and
+keep less by it. Not the way back: others may want the node that would end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.coordinator.computations.run_nodes import number_of
@@ -19,13 +19,14 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.read_parts import unneeded_without
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.effort import Effort, effort_of
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery
 from streamsql.wire.fragments import Engine, Feed, FragmentBundle
 
-LESS_WORK = 0.8
-"""A plan over results that causes the same by the metric is taken if sites work so much less."""
+LESS_EFFORT = 0.8
+"""A plan over results that causes the same by the metric is taken for so much less effort."""
 ALIKE = 1.01
 """Prices that differ by less are the same by the metric."""
 BESIDE_SECONDS = 60.0
@@ -34,16 +35,17 @@ BESIDE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Milliseconds of work of sites: the reason for a choice where the metric has none.
+    """Effort of sites: the reason for a choice where the metric has none.
 
     Attributes:
-        before: A second.
-        after: A second.
-        filling: Until the new run has processed all that there is, while the old one works, too.
+        before: Of what runs.
+        after: Of what is taken.
+        filling: Milliseconds of work until the new run has processed all that there is, while the
+            old one works, too.
     """
 
-    before: float
-    after: float
+    before: Effort
+    after: Effort
     filling: float
 
 
@@ -74,6 +76,8 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
     fed: Callable[[Planned, str], FragmentBundle],
     offers: ReadableOffers,
     weighing: Weighing,
+    *,
+    is_searched: bool = True,
 ) -> OverOthers | None:
     """Return the choice for queries of one run; None: results of others are no part of it.
 
@@ -85,6 +89,8 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         fed: Returns a plan as a new run has it: it reads nothing that ends with the one it leaves.
         offers: Of all runs.
         weighing: By what prices are compared.
+        is_searched: Whether what runs is one of the plans of a search; else it was found without
+            one, over rows of others.
     """
     current = queries[0].bundle
     reading = Reading(offers, offers.for_moves(queries), makes_nodes=False)
@@ -98,7 +104,10 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
     )
     choices = [(planned, fed(planned, current.query)) for planned in (alone, shared)]
     prices = _Prices(planner, offers, current.query)
-    if not (prices.has_company or any(map(reads_results, (current, choices[1][1])))):
+    is_over = (
+        prices.has_company or reads_results(current) or bool(current.feeds and not is_searched)
+    )
+    if not (is_over or reads_results(choices[1][1])):
         return None
     price = prices.caused()
     stays = OverOthers(
@@ -109,21 +118,20 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         if planned.bundle.runs_as(current):
             continue
         cost = prices.caused(bundle)
-        work = _work(price, cost, prices.filling(bundle))
+        work = prices.work(cost, bundle)
+        least = effort_of(taken.after[1], prices.speeds).value
         best, value = weighing.value(taken.after[1]), weighing.value(cost)
         is_much = MUCH * value < min(best, weighing.value(price) + 1e-9)
         is_less = (
             reads_results(bundle)
             and value <= ALIKE * best
-            and cost.cpu < LESS_WORK * price.cpu
-            and cost.cpu < taken.after[1].cpu
+            and work.after.value < min(LESS_EFFORT * work.before.value, least)
             and sends_nothing(bundle)
         )
         if is_much or is_less:
             after = (_words(bundle), cost)
             taken = OverOthers(planned, bundle, stays.before, after, None if is_much else work)
-    plays = prices.has_company or reads_results(current) or reads_results(taken.bundle)
-    return taken if plays else None
+    return taken if is_over or reads_results(taken.bundle) else None
 
 
 def reads_results(bundle: FragmentBundle) -> bool:
@@ -138,10 +146,6 @@ def results_read(bundle: FragmentBundle) -> frozenset[str]:
     )
 
 
-def _work(before: Cost, after: Cost, filling: float) -> Work:
-    return Work(before.cpu, after.cpu, filling + after.cpu * BESIDE_SECONDS)
-
-
 def sends_nothing(bundle: FragmentBundle) -> bool:
     """Return whether only base sites run a bundle: nothing is sent again for it."""
     return all(fragment.engine == Engine.BASE for fragment in bundle.own)
@@ -150,15 +154,20 @@ def sends_nothing(bundle: FragmentBundle) -> bool:
 class _Prices:
     """Prices of what a run causes, each run's computed once.
 
+    The milliseconds of a price are those of the longest path from a reading to the answer.
+
     Attributes:
+        speeds: Of sites.
         has_company: Whether nodes would end with it.
     """
 
     def __init__(self, planner: Planner, offers: ReadableOffers, run: str) -> None:
         self._planner, self._runs, self._run = planner, offers.runs, run
         self._known: dict[str, RunCosts] = {}
-        self._now = self._ends()
+        self.speeds = planner.statistics().speeds
+        ends = self._ends()
         self.has_company = len(self._known) > 1
+        self._now = replace(ends, milliseconds=self._known[run].milliseconds)
 
     def caused(self, bundle: FragmentBundle | None = None) -> Cost:
         """Return the price of what runs only for the run; or would for another bundle of it."""
@@ -167,12 +176,15 @@ class _Prices:
         costs = self._costs(bundle)
         own = sum((costs.of(f.id, with_result=False) for f in bundle.own), NOTHING)
         saved = self._ends(bundle.feeds)
-        return own + _difference(self._now, saved)
+        whole = own + _difference(self._now, saved)
+        return replace(whole, milliseconds=costs.milliseconds)
 
-    def filling(self, bundle: FragmentBundle) -> float:
-        """Return the milliseconds until a new run has processed what there is."""
+    def work(self, cost: Cost, bundle: FragmentBundle) -> Work:
+        """Return the effort of what runs, and of a bundle that has a price."""
+        before, after = (effort_of(each, self.speeds) for each in (self._now, cost))
         costs = self._costs(bundle)
-        return sum(costs.filling(fragment.id) for fragment in bundle.own)
+        filling = sum(costs.filling(fragment.id) for fragment in bundle.own)
+        return Work(before, after, filling + after.value * BESIDE_SECONDS)
 
     def _costs(self, bundle: FragmentBundle) -> RunCosts:
         planner = self._planner
@@ -208,4 +220,6 @@ def _difference(whole: Cost, part: Cost) -> Cost:
 
 def _words(bundle: FragmentBundle) -> str:
     nodes = ", ".join(sorted(map(number_of, results_read(bundle))))
+    if not nodes and bundle.feeds and not bundle.alternative:  # found without a search
+        nodes = ", ".join(f"{number_of(feed.run)}/{feed.source}" for feed in bundle.feeds)
     return f"reads node {nodes}" if nodes else f"plan {bundle.alternative}, which reads no node"

@@ -130,7 +130,10 @@ def reconsider(
     if offers is None or planned.alone:
         return found
     movers = [query for query in readers if query.id not in fixed and query.id not in apart]
-    choice = over_others(planner, bound, movers or [first], planned, fed, offers, weighing)
+    choice = over_others(
+        *(planner, bound, movers or [first], planned, fed, offers, weighing),
+        is_searched=before is not None,
+    )
     if choice is None:
         return found
     return replace(

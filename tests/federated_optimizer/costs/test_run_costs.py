@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from federated_optimizer import plan as place_plan
@@ -10,6 +11,8 @@ from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.statistics.speeds import Micros
+from streamsql.algebra.operators import RemoteSource
+from streamsql.wire.fragments import Feed, Fragment
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -93,3 +96,35 @@ def test_filling_is_the_work_for_the_rows_that_are_read() -> None:
     # Each row is joined and perhaps grouped: 5 and 7 microseconds.
     assert found.filling("f0") == pytest.approx((SEATS + ROOMS) * 12 / 1_000)
     assert {found.filling(leaf) for leaf in leaves} == {0.0}
+
+
+def test_the_time_of_a_run_is_that_of_its_longest_path() -> None:
+    found, leaves = base_join(facts())
+    slowest = max(found._sent[leaf].cost.milliseconds for leaf in leaves)
+    assert found.milliseconds == found._sent["f0"].cost.milliseconds > slowest > 0
+
+
+def test_a_result_of_another_run_is_read_in_the_step_that_makes_it() -> None:
+    statistics = facts()
+    alone, _ = base_join(statistics)
+    bundle = alone._bundle
+    copy = msgspec.structs.replace(
+        bundle.fragment("f0"), id="f9", consumer="f0", destinations=("base",)
+    )
+    reader = msgspec.structs.replace(bundle.fragment("f0"), plan=leaf_of(copy))
+    fed = msgspec.structs.replace(
+        bundle,
+        fragments=(reader, copy, *(f for f in bundle.fragments if f.id != "f0")),
+        feeds=(Feed("f9", "q0", 1, "f0"),),
+    )
+    own = msgspec.structs.replace(fed, feeds=())
+    times = [
+        RunCosts(each, statistics, fragment_estimates(each, statistics, "host")).milliseconds
+        for each in (fed, own)
+    ]
+    assert times[0] == alone.milliseconds
+    assert times[1] > times[0], "a step more"
+
+
+def leaf_of(fragment: Fragment) -> RemoteSource:
+    return RemoteSource(fragment.id, fragment.plan.schema)

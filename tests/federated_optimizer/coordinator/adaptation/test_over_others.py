@@ -89,6 +89,25 @@ def test_a_query_that_reads_a_node_stays_where_it_is(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_a_query_that_was_found_without_a_search_over_what_is_delivered_is_looked_at(
+    harness: Any,
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation)
+        pairs = await harness.start_query(coordinator, f"{PAIRS} WITH (plan = 1)")
+        narrow = await harness.start_query(coordinator, OPEN)
+        await harness.until_rows(coordinator, narrow, [("gw-1-a", "open"), ("gw-2-a", "open")])
+        bundle = coordinator._queries.find(narrow).bundle
+        (feed,) = bundle.feeds
+        assert (feed.run, bundle.alternative) == (pairs, 0)
+        await harness.until(lambda: is_looked_at(coordinator, narrow), "a look")
+        await coordinator.stop(pairs)
+        await harness.until(lambda: len(decisions(coordinator)) > 0, "it is looked at again")
+        assert decisions(coordinator)[0].plan_before == f"reads node {pairs[1:]}/{feed.source}"
+
+    harness.run(scenario)
+
+
 def sent_by(federation: Any, site: str) -> int:
     """Return the number of batches that a site has sent to the base."""
     engine = federation.sites[site].engine
@@ -209,12 +228,14 @@ def test_a_coordinator_that_is_killed_while_queries_change_over_leaves_them_righ
     harness.run(scenario)
 
 
-def test_a_query_stays_where_reading_costs_more_than_its_join(harness: Any) -> None:
+@pytest.mark.parametrize("metric", ["bytes", "latency"])
+def test_a_query_stays_where_reading_costs_more_than_its_join(harness: Any, metric: str) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begun(harness, federation)
-        # A room that changes changes a hundred rows of the join, each of which would be read.
+        # A room that changes changes a hundred rows of the join, each of which would be read. And
+        # nothing is there sooner: readings take the same way.
         tell(coordinator, {"link": (1_000.0, 0.01), "roomsensor": (10.0, 10.0)})
-        counts = await harness.start_query(coordinator, COUNTS)
+        counts = await harness.start_query(coordinator, f"{COUNTS} WITH (metric = '{metric}')")
         names = await harness.start_query(coordinator, NAMES)
         run = coordinator.query(counts).run
         (node,) = feeders(coordinator, names)
@@ -223,6 +244,21 @@ def test_a_query_stays_where_reading_costs_more_than_its_join(harness: Any) -> N
         await looks(harness, coordinator, 6)
         assert coordinator.query(counts).run == run
         assert not moves_of(coordinator)
+
+    harness.run(scenario)
+
+
+def test_a_query_moves_onto_a_node_where_rows_are_kept_twice_though_hardly_any_changes(
+    harness: Any,
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation)
+        tell(coordinator, {"link": (100_000.0, 0.0), "roomsensor": (10.0, 0.0)})
+        counts = await harness.start_query(coordinator, OUT)
+        names = await harness.start_query(coordinator, FROM_B)
+        (node,) = feeders(coordinator, names)
+        await harness.until(lambda: feeders(coordinator, counts) == {node}, "it reads the node")
+        await harness.until(lambda: bool(moves_of(coordinator)))
 
     harness.run(scenario)
 
