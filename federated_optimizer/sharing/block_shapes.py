@@ -126,8 +126,8 @@ class Shape:
 
     def _found(self, predicates: PredicateSet, most: int) -> set[Key]:
         found = self.predicates.weaker_or_equal(predicates, most)
-        # The nearest may all rest on others: then one that these rest on may be as good.
-        if any(self.known[key].copies for key in found):
+        # The nearest may all rest on many others: then one that these rest on may be as good.
+        if found and min(self.known[key].copies for key in found) > FEW_COPIES:
             found |= self.roots.weaker_or_equal(predicates, NEAR_ROOTS)
         return found
 
@@ -148,6 +148,9 @@ NEAR_BOUNDS = 32
 
 MAX_BOUNDS = 256
 """Bounds that are looked at where none of the nearest answers."""
+
+FEW_COPIES = 4
+"""Fragments of others that are no reason to look for an offer that rests on none."""
 
 NEAR_ROOTS = 8
 """Of offers that rest on no other run, the bounds that are looked at besides."""
