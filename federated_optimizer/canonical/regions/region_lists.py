@@ -40,6 +40,10 @@ _Class = tuple[str, int]
 """Name of a list, and the exponent of its lengths."""
 
 
+SPREAD = 8
+"""Of spans that begin near another one some end too early to include it."""
+
+
 class RegionList(Generic[Owner]):
     """Regions of one term, each once, and to whom they belong."""
 
@@ -132,7 +136,8 @@ class RegionList(Generic[Owner]):
         """Return the owners of all regions that include another one; some perhaps twice.
 
         With `most`, of those that are open to one side only so many, the nearest: what is further
-        away includes these, too.
+        away includes these, too. Of those that are bounded on both sides `SPREAD` times as many of
+        a length are looked at, the ones that begin nearest.
         """
         return [
             stored.owner
@@ -211,6 +216,8 @@ def _nearest(name: _Class, entries: list[_Entry[Owner]], most: int) -> list[_Ent
             return entries[:most]
         case ("lower", _):
             return entries[-most:]
+        case ("number", _):
+            return entries[-SPREAD * most :]
         case _:
             return entries
 

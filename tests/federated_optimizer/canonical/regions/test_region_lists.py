@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from federated_optimizer.canonical.regions.region_lists import RegionList
+from federated_optimizer.canonical.regions.region_lists import SPREAD, RegionList
 from federated_optimizer.canonical.regions.regions import (
     Domain,
     Region,
@@ -74,3 +74,17 @@ def test_of_many_bounds_the_nearest_are_found(operator: str) -> None:
     found = made.including(wanted, 5)
     assert sorted(found) == list(near)
     assert len(made.including(wanted)) > len(found)
+
+
+def between(low: int, high: int) -> Region:
+    return compared(Domain.WHOLE, ">=", low).intersection(compared(Domain.WHOLE, "<=", high))
+
+
+def test_of_many_spans_those_that_begin_nearest_are_looked_at() -> None:
+    made: RegionList[int] = RegionList()
+    for begin in range(2_000):
+        made.add(between(begin, begin + 3_000), begin)
+    wanted = between(2_500, 2_600)
+    assert len(made.including(wanted)) == 2_000
+    found = made.including(wanted, 5)
+    assert sorted(found) == list(range(2_000 - SPREAD * 5, 2_000))
