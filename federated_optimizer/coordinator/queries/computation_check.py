@@ -31,7 +31,10 @@ RELATIONS = ("topology", *PARTS)
 async def check_computations(
     shared: SharedParts, queries: Queries, *, rebuild: bool = False
 ) -> IndexReport:
-    """Compare the index with the runs; no query comes or goes meanwhile.
+    """Compare the index with the runs.
+
+    The rows of thousands of runs take seconds to make, during which queries come and go. While rows
+    are compared none does, and only rows of runs that have changed since are made.
 
     Args:
         shared: The catalog, and the lock of all changes.
@@ -42,6 +45,8 @@ async def check_computations(
         DeploymentError: The catalog cannot be read or written, or queries are moving to other runs
             just now, so that nobody can say what is right.
     """
+    before = dict(_stored_runs(queries.runs))
+    made = await asyncio.to_thread(_rows_of, before)
     async with shared.changing():
         moving = len(queries.runs.tried())
         if rebuild and moving:
@@ -50,7 +55,20 @@ async def check_computations(
                 hint="rebuild the index in some minutes",
             )
         runs = dict(_stored_runs(queries.runs))
-        return await asyncio.to_thread(_compare, shared, runs, moving, rebuild)
+        same = {run for run, computed in runs.items() if _is_same(computed, before.get(run))}
+        rows = {run: made[run] for run in same}
+        changed = {run: computed for run, computed in runs.items() if run not in same}
+        return await asyncio.to_thread(_compare, shared, rows, changed, moving, rebuild)
+
+
+def _is_same(computed: Computed, before: Computed | None) -> bool:
+    return before is not None and all(
+        one is other for one, other in zip(computed, before, strict=True)
+    )
+
+
+def _rows_of(runs: Mapping[str, Computed]) -> dict[str, Row]:
+    return {run: computation_row(bundle, logical) for run, (bundle, logical) in runs.items()}
 
 
 def _stored_runs(runs: SharedRuns) -> Iterator[tuple[str, Computed]]:
@@ -68,9 +86,13 @@ def _stored_runs(runs: SharedRuns) -> Iterator[tuple[str, Computed]]:
 
 
 def _compare(
-    shared: SharedParts, runs: Mapping[str, Computed], moving: int, rebuild: bool
+    shared: SharedParts,
+    made: Mapping[str, Row],
+    changed: Mapping[str, Computed],
+    moving: int,
+    rebuild: bool,
 ) -> IndexReport:
-    wanted = {run: computation_row(bundle, logical) for run, (bundle, logical) in runs.items()}
+    wanted = {**made, **_rows_of(changed)}
     with shared.store.writing() as connection:  # what waits to be stored is stored first
         stored = stored_computations(connection)
         found = tuple(differences(stored, wanted))
@@ -78,8 +100,7 @@ def _compare(
             for run, row in wanted.items():
                 if row[PARTS[0]] is None:  # what nobody knows stays as it is
                     row.update({part: stored.get(run, row)[part] for part in PARTS})
-            changed = dict.fromkeys(each.run for each in found)
-            replace_computations(connection, wanted, changed)
+            replace_computations(connection, wanted, dict.fromkeys(each.run for each in found))
     return IndexReport(len(wanted), found, moving, rebuilt=rebuild and bool(found))
 
 

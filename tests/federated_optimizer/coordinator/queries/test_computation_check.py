@@ -1,5 +1,8 @@
 """The computation index in the catalog says what runs, after anything that happens to it."""
 
+import asyncio
+import threading
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ import sqlalchemy as sa
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.network_model import DifferenceKind, IndexReport
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.queries import computation_check
 from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError
 from federated_optimizer.coordinator.store.schema.computation_tables import computations
 from federated_optimizer.coordinator.store.stored_computations import (
@@ -206,5 +210,37 @@ def test_a_column_is_there_for_queries_of_older_releases(harness: Any) -> None:
         await is_right(again)
         await again.stop(query)
         assert not rows(again)
+
+    harness.run(scenario)
+
+
+def test_queries_come_and_go_while_rows_are_made(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of runs that have changed since are made again; the others are not."""
+    is_making, go_on = threading.Event(), threading.Event()
+    made: list[set[str]] = []
+    make = computation_check._rows_of
+
+    def slow(runs: Mapping[str, Any]) -> Any:
+        made.append({*runs})
+        if len(made) == 1:
+            is_making.set()
+            assert go_on.wait(30)
+        return make(runs)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        stays = await harness.start_query(coordinator, HOT)
+        goes = await harness.start_query(coordinator, ALONE)
+        monkeypatch.setattr(computation_check, "_rows_of", slow)
+        checking = asyncio.create_task(is_right(coordinator))
+        await asyncio.to_thread(is_making.wait, 30)
+        await coordinator.stop(goes)
+        comes = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
+        go_on.set()
+        report = await checking
+        assert report.runs == 2
+        assert made == [{stays, goes}, {comes}]
 
     harness.run(scenario)
