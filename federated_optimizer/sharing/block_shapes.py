@@ -45,12 +45,15 @@ class Candidate:
     known: "_Known"
 
     def order(self, rows: Callable[[Offer], float]) -> tuple[object, ...]:
-        """Return a key: the one to be tried first comes first."""
-        run = self.offer.run
+        """Return a key: the one to be tried first comes first.
+
+        Of equal ones that which sites deliver: it is there even when its run's own query ends.
+        """
+        offer, run = self.offer, self.offer.run
         told = -len(self.block.predicates)
-        self.known.rows = rows(self.offer)
-        likely = self.known.likely
-        return (not self.offer.is_readable, likely, told, self.known.copies, len(run), run)
+        self.known.rows = rows(offer)
+        price = (not offer.is_readable, self.known.likely, told, self.known.copies)
+        return (*price, not offer.is_delivered, len(run), run, offer.fragment)
 
 
 PER_COPY = 0.05
@@ -131,11 +134,11 @@ class Shape:
             found |= self.roots.weaker_or_equal(predicates, NEAR_ROOTS)
         return found
 
-    def _likely(self, key: Key) -> tuple[bool, float, int, int, str]:
+    def _likely(self, key: Key) -> tuple[object, ...]:
         """Return an order of offers that costs nothing, and is the same in each process."""
-        run, fragment, _ = key
+        run, fragment, form = key
         known = self.known[key]
-        return (not fragment, known.likely, known.copies, -len(run), run)
+        return (not fragment, known.likely, known.copies, -len(run), run, fragment, form)
 
     def changed(self) -> None:
         """Discard the results of look-ups: offers have come or gone."""

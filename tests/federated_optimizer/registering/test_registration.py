@@ -359,3 +359,11 @@ def test_an_equal_query_reads_a_run_that_reads_another_one(shown: str) -> None:
     assert not sent
     first = [feed.run for b in change.deploy for feed in b.feeds] or [network.reads[change.query]]
     assert first == ["q2"]
+
+
+def test_of_equal_rows_those_are_read_that_sites_deliver() -> None:
+    """The result of the first query has the same rows, and ends with it."""
+    text = "SELECT tran_id, amount FROM Fed WHERE amount > {} AND type_code = 1000"
+    network = network_of(text.format(10))
+    (bundle,) = network.register(bound_query(text.format(20), CATALOG)).deploy
+    assert [(feed.run, feed.source) for feed in bundle.feeds] == [("q1", "f1")]
