@@ -1,7 +1,8 @@
 """The rows of a fragment of one query, handed on to the queries of its site that read it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from sys import intern
 
 from stream_engine.exchange.channel_inbox import Reader
 from stream_engine.exchange.filter_bank import FilterBank
@@ -18,6 +19,7 @@ FAILURES = (ArithmeticError, FederationError, LookupError, RuntimeError, TypeErr
 class _Reading:
     give: Reader
     kept: Callable[[Delta], Delta] | None
+    text: str  # of the predicate; the same text keeps the same rows
 
 
 class FedPort:
@@ -26,8 +28,8 @@ class FedPort:
     A reader whose plan would drop a row at once does not get the row, and nothing at all if there
     is no other: ten thousand filters over a relation then cost as much as those that let it pass.
 
-    Work: of a change, that of the bank, and one evaluation for each row and reader that the bank
-    finds or that has a predicate but no condition.
+    Work: of a change, that of the bank, and one evaluation for each row and distinct predicate of
+    the readers that the bank finds, or that have a predicate but no condition.
     """
 
     __slots__ = ("_bank", "_every", "_readings")
@@ -51,8 +53,11 @@ class FedPort:
             needed: Of which rows.
         """
         predicate = needed.predicate
-        kept = None if predicate is None else compile_filter(predicate)
-        self._readings[reader] = _Reading(give, kept)
+        if predicate is None:
+            self._readings[reader] = _Reading(give, None, "")
+        else:
+            text = intern(repr(predicate))
+            self._readings[reader] = _Reading(give, compile_filter(predicate), text)
         if needed.condition is None:
             self._every[reader] = None
         else:
@@ -66,18 +71,28 @@ class FedPort:
 
     def __call__(self, delta: Delta, ts: int | None) -> None:
         """Hand a change on; `ts` is the time of the oldest reading behind it."""
-        for reader in self._every:
-            self._give(reader, delta, ts)
+        if self._every:
+            self._give(self._every, delta, ts)
         if self._bank:
-            for reader, part in self._bank.parts(delta).items():
-                self._give(reader, part, ts)
+            for readers, part in self._bank.parts(delta):
+                self._give(readers, part, ts)
 
-    def _give(self, reader: str, delta: Delta, ts: int | None) -> None:
-        reading, part = self._readings[reader], delta
-        if reading.kept is not None:
-            try:
-                part = reading.kept(delta)
-            except FAILURES:
-                part = delta  # it fails at its own step, and stops none but itself
-        if part:
-            reading.give(part, ts)
+    def _give(self, readers: Iterable[str], part: Delta, ts: int | None) -> None:
+        """Give readers what their predicates keep of a part; each predicate is evaluated once."""
+        kept = {"": part}
+        for reader in readers:
+            reading = self._readings[reader]
+            rows = kept.get(reading.text)
+            if rows is None:
+                rows = kept[reading.text] = _kept(reading, part)
+            if rows:
+                reading.give(rows, ts)
+
+
+def _kept(reading: _Reading, part: Delta) -> Delta:
+    if reading.kept is None:
+        return part
+    try:
+        return reading.kept(part)
+    except FAILURES:
+        return part  # it fails at its own step, and stops none but itself

@@ -87,7 +87,11 @@ def test_found_are_those_whose_condition_holds(
         bank.remove(f"q{number}")
         kept.pop(f"q{number}", None)
     assert len(bank) == len(kept)
-    parts = bank.parts(dict.fromkeys(rows, 2))
+    told = [
+        (reader, part) for names, part in bank.parts(dict.fromkeys(rows, 2)) for reader in names
+    ]
+    parts = dict(told)
+    assert len(parts) == len(told), "no reader is named twice"
     for name, (predicate, condition) in kept.items():
         found = parts.get(name, {})
         assert set(found) == {row for row in rows if fulfils(row, condition)}
@@ -135,3 +139,25 @@ def test_an_empty_bank_keeps_nothing() -> None:
         bank.remove(name)
     assert not bank._equal
     assert not bank._bounds
+
+
+def test_readers_of_equal_filters_get_one_part() -> None:
+    port, found = FedPort(), list[Delta]()
+    n, k = Column(1, "n", DataType.INTEGER), Column(0, "k", DataType.TEXT)
+    above = Call(">", (n, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
+    named = Call("LIKE", (k, Literal("a%", DataType.TEXT)), DataType.BOOLEAN)
+    both = Call("AND", (above, named), DataType.BOOLEAN)
+    plans = [Filter(RemoteSource("fed", COLUMNS), p) for p in (above, above, both, both, named)]
+    for number, plan in enumerate(plans):
+        needed = needed_rows([plan], "fed", COLUMNS)
+        port.add(f"q{number}", lambda delta, _ts: found.append(delta), needed)
+    a, b, c = ("a", 1, 0.5, None), ("b", 1, 0.5, None), ("a", 0, 0.5, None)
+    port(dict.fromkeys((a, b, c), 1), None)
+    by_name, all_of_one, _same, both_of_one, _same_too = found
+    assert (by_name, all_of_one, both_of_one) == ({a: 1, c: 1}, {a: 1, b: 1}, {a: 1})
+    assert found[1] is found[2]
+    assert found[3] is found[4]
+    port.remove("q0")
+    found.clear()
+    port({a: -1}, None)
+    assert found == [{a: -1}] * 4, "the others still read"
