@@ -202,7 +202,11 @@ class Network:
             makes_nodes=False,
         )
         planning = replace(
-            self._planning, version=old.bundle.version + 1, text=old.bundle.text, replanned=True
+            self._planning,
+            version=old.bundle.version + 1,
+            text=old.bundle.text,
+            replanned=True,
+            reads=old.bundle.results_read,
         )
         bound = replace(old.bound, plan=old.logical, schema=old.logical.schema)
         found = register(bound, sharing, planning, lambda: name)

@@ -1,7 +1,9 @@
 """Prices of the fragments of a run: what they send, and the work of base sites.
 
-A row of another run's result costs its reader a step and as much as grouping it: measured, more
-than a plain join that gives it (docs/decisions/0159-queries-move-onto-the-node-of-their-part.md).
+Registration and moves compare plans by these. A base fragment takes a step whenever something comes
+that it reads, looks at each row that it may need, and makes the rows of its joins: measured, to
+hand on a row of a result costs as much as a join that gives it
+(docs/decisions/0162-registration-compares-reading-with-computing.md).
 """
 
 from collections.abc import Mapping
@@ -10,9 +12,10 @@ from dataclasses import replace
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
+from federated_optimizer.costs.handed_rows import HandedRows, handed_rows, operators_above
 from federated_optimizer.costs.work import Work
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Plan, RemoteSource, transform_up
+from streamsql.algebra.operators import AsOfJoin, Join, Plan, RemoteSource, transform_up
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 
@@ -65,13 +68,22 @@ class RunCosts:
         base, kept = self._statistics.speeds.base, self._statistics.speeds.kept
         below = [self._whole(name) for name in fragment.inputs]
         plan = self._whole(fragment.id)
-        work = Work(self._estimating, base, kept, below).of(plan)
-        handed = sum(
-            self._estimating.of(self._whole(name)).events
-            for name in fragment.inputs
-            if self._fragments[name].engine == Engine.BASE
-        )
-        return replace(work, cpu=work.cpu + handed * (base.step + base.group) / 1_000)
+        handed = list(handed_rows(plan, below))
+        above = [node for each in handed for node in each.above]
+        work = Work(self._estimating, base, kept, [*below, *above]).of(plan)
+        read = (self._estimating.of(each) for each in below)
+        steps = sum(each.events / each.bunched for each in read)
+        rows = sum(map(self._looked_at, handed))
+        rows += sum(map(self._events, filter(_is_join, operators_above(plan, below))))
+        return replace(work, cpu=work.cpu + (steps * base.step + rows * base.filter) / 1_000)
+
+    def _looked_at(self, handed: HandedRows) -> float:
+        """Return the rows a second that filters and projections above a fragment look at."""
+        kept = self._events(handed.above[-1]) if handed.above else 0.0
+        return self._events(handed.asked) + kept
+
+    def _events(self, plan: Plan) -> float:
+        return self._estimating.of(plan).events
 
     def _whole(self, name: str) -> Plan:
         """Return a fragment's plan over sources; those below it are parts of it, as they are."""
@@ -85,3 +97,7 @@ class RunCosts:
         if isinstance(node, RemoteSource) and node.fragment in self._fragments:
             return self._whole(node.fragment)
         return node
+
+
+def _is_join(plan: Plan) -> bool:
+    return isinstance(plan, Join | AsOfJoin)

@@ -11,14 +11,16 @@ read them, so runs only read older ones.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.cutting.eager_parts import eager_parts
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize
+from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, cheaper_way
 from federated_optimizer.registering.registration_terms import (
     NewNode,
     Planning,
@@ -109,18 +111,56 @@ class _Making:
                 return Registration((), equal.bundle, logical, found.used, equal.run)
             found = self._with_nodes(logical, found)
         bundle = self.bundles.bundle(self.bound, found, logical, "")
-        bundle, used = self.bundles.over_rows(bundle, found)
-        return Registration(self._read_nodes(bundle), bundle, logical, used)
+        way = found_way = PlannedWay(found, *self.bundles.over_rows(bundle, found))
+        if self.sharing.strategy.compares_prices and not self.bound.asked:
+            way = cheaper_way(way, self._choosing(logical, bundle.query))
+        nodes = self._read_nodes(way.bundle, widened=way is found_way)
+        return Registration(nodes, way.bundle, logical, way.used)
 
-    def _read_nodes(self, bundle: FragmentBundle) -> tuple[NewNode, ...]:
-        """Return the new nodes that a query reads, or those below it; widened ones all stay.
+    def _choosing(self, logical: Plan, run: str) -> Choosing:
+        """Return by what the ways of computing the query are compared."""
+        made = {node.bundle.query for node in self.nodes if not node.widens}
+
+        def is_delivered(bundle: FragmentBundle, fragment: str) -> bool:
+            read = {node.bundle.query for node in self._read_nodes(bundle)}
+            return self.bundles.is_delivered(bundle, fragment, made - read | {bundle.query})
+
+        def ways(allowed: Allowed) -> Iterator[PlannedWay]:
+            def may_read(offer: Offer) -> bool:
+                return self.bundles.may_read(offer) and allowed(offer)
+
+            found = self._shared(logical, may_read)
+            for searched in (True, False)[: 1 if found.is_there else 2]:
+                bundle = self.bundles.bundle(self.bound, found, logical, run, searched=searched)
+                yield PlannedWay(found, *self.bundles.over_rows(bundle, found, "", may_read))
+
+        return Choosing(
+            self.planning,
+            Weighing(self.bound.metric or self.planning.metric),
+            self.nodes,
+            self._read_nodes,
+            self._wanted,
+            is_delivered,
+            ways,
+            is_made_anyway=self.sharing.is_eager,
+        )
+
+    def _wanted(self, node: NewNode) -> int:
+        """Return by how many a new node is wanted: runs that compute it inside, and the query."""
+        alike = self.sharing.index.of_form(canonical_plan(node.plan).form)
+        return 1 + len(
+            {offer.run for offer in alike if not offer.is_readable and not offer.is_node}
+        )
+
+    def _read_nodes(self, bundle: FragmentBundle, *, widened: bool = False) -> tuple[NewNode, ...]:
+        """Return the new nodes that a query reads, or those below it, perhaps all widened ones.
 
         A node may be read no more when a later one was found to have its rows.
         """
         read = {feed.run for feed in bundle.feeds}
         kept: list[NewNode] = []
         for node in reversed(self.nodes):
-            if node.widens or node.bundle.query in read:
+            if (widened and node.widens) or node.bundle.query in read:
                 read |= {feed.run for feed in node.bundle.feeds}
                 kept.append(node)
         return tuple(reversed(kept))

@@ -52,6 +52,7 @@ class Sharing:
 class Planning:
     """Everything that plans rest on, as for `planning.plan`.
 
+    `reads` are the runs whose results the query reads now: it goes on to, whatever that costs.
     `search` returns the search among the plans of a query. Tests that plan the same queries
     thousands of times remember them.
     """
@@ -65,6 +66,7 @@ class Planning:
     text: str = ""
     replanned: bool = False
     much: float = MUCH
+    reads: frozenset[str] = frozenset()
     search: Callable[[BoundQuery, Topology, Statistics, Metric], Search] = search_of
 
 

@@ -1,7 +1,7 @@
 """Bundles of shared plans: placed where all is there, searched for where something remains."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -14,14 +14,19 @@ from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.planning import plan, search_of
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.search.choosing import NOTHING_RUNS, Search
-from federated_optimizer.sharing.computation_index import Found
-from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
+from federated_optimizer.sharing.computation_index import Allowed, Found
+from federated_optimizer.sharing.delivered_rows import (
+    delivered_at,
+    delivered_once,
+    rows_of_others,
+)
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.sharing.sharing_step import SharedPlan
 from federated_optimizer.sharing.strategy import Strategy
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_units
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Plan, RemoteSource, walk_plan
 from streamsql.binder import BoundQuery
 from streamsql.wire.fragments import FragmentBundle
 
@@ -68,14 +73,24 @@ class RunBundles:
         known = dataclasses.replace(self.planning.statistics, nodes=nodes)
         return dataclasses.replace(bound, plan=plan), known
 
-    def bundle(
-        self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0
+    def bundle(  # noqa: PLR0913 - a plan, and how it is placed
+        self,
+        bound: BoundQuery,
+        found: SharedPlan,
+        logical: Plan,
+        run: str,
+        version: int = 0,
+        *,
+        searched: bool = True,
     ) -> FragmentBundle:
-        """Return the bundle of a plan: without a search where all of it is there."""
+        """Return the bundle of a plan: without a search where all of it is there.
+
+        Not `searched`, joins are computed at the base in the order of the plan.
+        """
         known = self.planning
         version = version or known.version
         run = run or self.next_run()
-        if found.is_there:
+        if found.is_there or not searched:
             bundle = place(
                 found.plan,
                 self.planning.topology,
@@ -84,6 +99,7 @@ class RunBundles:
                 text=known.text,
                 emit=bound.emit,
                 statistics=known.statistics,
+                foresee=None if found.is_there else known.foresee,
                 kept=heuristics_of(bound.heuristics),
                 offers=found.offers,
             )
@@ -108,14 +124,19 @@ class RunBundles:
         return replace(bundle, units=units if any(units) else ())
 
     def over_rows(
-        self, bundle: FragmentBundle, found: SharedPlan, run: str = ""
+        self,
+        bundle: FragmentBundle,
+        found: SharedPlan,
+        run: str = "",
+        may_read: Allowed | None = None,
     ) -> tuple[FragmentBundle, tuple[Found, ...]]:
         """Return a bundle whose selections of sources are computed from rows that are there."""
         if found.is_there or self.sharing.strategy == Strategy.OFF or why_alone(bundle):
             return bundle, found.used
+        may_read = may_read or self.may_read
 
         def allowed(offer: Offer) -> bool:
-            return self.may_read(offer) and (not run or is_older(offer.run, run))
+            return may_read(offer) and (not run or is_older(offer.run, run))
 
         whole = self.query.whole_changes
         bundle = delivered_once(bundle, self.planning.statistics, whole_changes=whole)
@@ -133,3 +154,22 @@ class RunBundles:
         answers = {name: each.plan for name, each in read.found.items()}
         bundle = reading(bundle, answers, offers, read.told)
         return bundle, (*found.used, *read.found.values())
+
+    def is_delivered(self, bundle: FragmentBundle, name: str, but: Container[str]) -> bool:
+        """Return whether another run has the rows of a fragment of sources at the base already.
+
+        `but` are runs that do not count.
+        """
+        fragment = bundle.fragment(name)
+        if not fragment.consumer or any(
+            isinstance(n, RemoteSource) for n in walk_plan(fragment.plan)
+        ):
+            return False
+        alike = self.sharing.index.of_form(canonical_plan(fragment.plan).form)
+        return any(
+            offer.plan == fragment.plan
+            and offer.run not in but
+            and self.may_read(offer)
+            and delivered_at(offer.bundle.fragment(offer.fragment)) == delivered_at(fragment)
+            for offer in alike
+        )

@@ -83,7 +83,7 @@ def _shortened(strong: Fragment, weak: Fragment, statistics: Statistics) -> _Mer
     """Return a shorter window over the rows of a longer one, if that is so and pays."""
     window, offered = window_of(strong.plan), block_of(weak.plan)
     (rows,) = offered.inputs
-    if window is None or window == rows or _place(strong) != _place(weak):
+    if window is None or window == rows or delivered_at(strong) != delivered_at(weak):
         return None
     try:
         wanted = over_longer(strong.plan, rows)
@@ -112,7 +112,8 @@ def _bytes(plan: Plan, statistics: Statistics) -> float:
     return estimate(plan, statistics).events * row_bytes(plan.schema)
 
 
-def _place(fragment: Fragment) -> tuple[object, ...]:
+def delivered_at(fragment: Fragment) -> tuple[object, ...]:
+    """Return the sites that send rows of a fragment, and those that receive them."""
     return fragment.engine, set(fragment.sites), fragment.destinations
 
 
@@ -144,7 +145,7 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
 
     None if it is not weaker, runs elsewhere, or the columns would take more bytes than are saved.
     """
-    if _place(strong) != _place(weak):
+    if delivered_at(strong) != delivered_at(weak):
         return None
     plan = _showing(strong.plan, weak.plan)
     if plan is None:
@@ -330,6 +331,6 @@ def _sent_from(fragment: Fragment, allowed: Allowed) -> Allowed:
         if not offer.is_readable or not allowed(offer):
             return False
         sender = offer.bundle.fragment(offer.fragment)
-        return bool(sender.consumer) and _place(sender) == _place(fragment)
+        return bool(sender.consumer) and delivered_at(sender) == delivered_at(fragment)
 
     return is_sent

@@ -23,6 +23,11 @@ class Strategy(enum.StrEnum):
         return self in (self.MATCH_PLAN, self.MATCH_PLAN_WITHOUT_CANONICAL_FORMS)
 
     @property
+    def compares_prices(self) -> bool:
+        """True if a part that is there is computed anew where that adds less to the network."""
+        return self != Strategy.OFF and not self.matches_plan
+
+    @property
     def is_canonical(self) -> bool:
         """True if predicates that are written otherwise may be found equal, or weaker."""
         return self not in (self.NO_CANONICAL_FORMS, self.MATCH_PLAN_WITHOUT_CANONICAL_FORMS)

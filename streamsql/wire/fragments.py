@@ -225,6 +225,12 @@ class FragmentBundle(msgspec.Struct, frozen=True, dict=True):
                 needed.extend(fragment.inputs)
         return tuple(f for f in self.fragments if f.id in found)
 
+    @property
+    def results_read(self) -> frozenset[str]:
+        """The bundles whose results this one reads."""
+        fed = ((feed.run, self.fragment(feed.fragment)) for feed in self.feeds)
+        return frozenset(run for run, fragment in fed if fragment.engine == Engine.BASE)
+
     @cached_property
     def streams(self) -> frozenset[str]:
         """The fragments that emit streams: rows are only added, and channels discard old ones.

@@ -20,15 +20,12 @@ from federated_optimizer.coordinator.queries.runs.read_parts import unneeded_wit
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.effort import Effort, effort_of
+from federated_optimizer.costs.less_effort import ALIKE, takes_less_effort
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery
 from streamsql.wire.fragments import Engine, Feed, FragmentBundle
 
-LESS_EFFORT = 0.8
-"""A plan over results that causes the same by the metric is taken for so much less effort."""
-ALIKE = 1.01
-"""Prices that differ by less are the same by the metric."""
 BESIDE_SECONDS = 60.0
 """Time for which both runs are taken to work."""
 
@@ -125,7 +122,8 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         is_less = (
             reads_results(bundle)
             and value <= ALIKE * best
-            and work.after.value < min(LESS_EFFORT * work.before.value, least)
+            and takes_less_effort(weighing, prices.speeds, cost, price)
+            and work.after.value < least
             and sends_nothing(bundle)
         )
         if is_much or is_less:
@@ -136,14 +134,7 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
 
 def reads_results(bundle: FragmentBundle) -> bool:
     """Return whether a bundle reads results of other runs."""
-    return bool(results_read(bundle))
-
-
-def results_read(bundle: FragmentBundle) -> frozenset[str]:
-    """Return the runs whose results a bundle reads."""
-    return frozenset(
-        feed.run for feed in bundle.feeds if bundle.fragment(feed.fragment).engine == Engine.BASE
-    )
+    return bool(bundle.results_read)
 
 
 def sends_nothing(bundle: FragmentBundle) -> bool:
@@ -219,7 +210,7 @@ def _difference(whole: Cost, part: Cost) -> Cost:
 
 
 def _words(bundle: FragmentBundle) -> str:
-    nodes = ", ".join(sorted(map(number_of, results_read(bundle))))
+    nodes = ", ".join(sorted(map(number_of, bundle.results_read)))
     if not nodes and bundle.feeds and not bundle.alternative:  # found without a search
         nodes = ", ".join(f"{number_of(feed.run)}/{feed.source}" for feed in bundle.feeds)
     return f"reads node {nodes}" if nodes else f"plan {bundle.alternative}, which reads no node"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.coordinator.adaptation.over_others import Work, over_others, results_read
+from federated_optimizer.coordinator.adaptation.over_others import Work, over_others
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned
@@ -143,7 +143,7 @@ def reconsider(
         after=PricedPlan(*choice.after),
         filling=filling_cost(choice.bundle, noted.statistics),
         work=choice.work,
-        reads=results_read(choice.bundle),
+        reads=choice.bundle.results_read,
     )
 
 

@@ -9,7 +9,7 @@ from federated_optimizer import plan as place_plan
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
+from federated_optimizer.statistics.planning_statistics import ColumnFacts, SourceFacts, Statistics
 from federated_optimizer.statistics.speeds import Micros
 from streamsql.algebra.operators import RemoteSource
 from streamsql.wire.fragments import Feed, Fragment
@@ -128,3 +128,14 @@ def test_a_result_of_another_run_is_read_in_the_step_that_makes_it() -> None:
 
 def leaf_of(fragment: Fragment) -> RemoteSource:
     return RemoteSource(fragment.id, fragment.plan.schema)
+
+
+def test_rows_that_a_join_makes_cost_as_much_as_those_that_are_read() -> None:
+    columns = {("seat", "rid"): ColumnFacts(ROOMS, ROOMS)}
+    statistics = replace(facts(changes=0.0), columns=columns)
+    sources = {"seat": SourceFacts(4_000.0, 0.0), "room": SourceFacts(ROOMS, 2.0)}
+    wide = replace(statistics, sources=sources)
+    narrow = replace(statistics, sources={**sources, "seat": SourceFacts(ROOMS, 0.0)})
+    # A room that changes changes 400 rows of the join, or one: 2 microseconds each.
+    changes = work(wide) - work(narrow)
+    assert changes == pytest.approx(2.0 * 399 * 2 / 1_000, rel=0.5)

@@ -229,6 +229,7 @@ class Planner:
             text,
             replanned=current is not None,
             much=much,
+            reads=frozenset() if current is None else current.results_read,
         )
         is_free = gathered and not bound.asked and search is None
         if reading is not None and is_free and settings.sharing != Strategy.OFF:
