@@ -132,7 +132,7 @@ class Adaptation:
             if never or not is_quiet(leader):
                 continue
             if known.waits:
-                if self._moving.has_room(known.bundle):
+                if self._moving.has_room(known.wanted or known.bundle):
                     found[run] = known.waits
                 continue
             own = known.next_own(live, now)
@@ -209,11 +209,15 @@ class Adaptation:
         first, second = ({run: groups[run] for run in half} for half in halves)
         return await self._reconsidered(first) | await self._reconsidered(second)
 
-    def _must_wait(self, found: Reconsidered, begun: Collection[int]) -> bool:
+    def _must_wait(self, known: KnownRun, found: Reconsidered, begun: Collection[int]) -> bool:
         """Return whether moves decide first: `begun` were under way when the choice was made."""
-        goes_on = all(map(self._queries.runs.leader, found.reads or ()))
-        has_room = goes_on and self._moving.has_room(found.planned.bundle)
-        return not has_room or self._moving.is_contested(found.reads, begun)
+        known.wanted = wanted = found.over or found.planned.bundle
+        if not self._moving.has_room(wanted):
+            return True
+        if found.over is None:
+            return False
+        goes_on = all(self._queries.runs.leader(feed.run) for feed in wanted.feeds)
+        return not goes_on or self._moving.is_contested(known.bundle, wanted, begun)
 
     async def _decide(
         self,
@@ -231,7 +235,7 @@ class Adaptation:
             return  # it is planned for other sites or definitions by now
         changes = not found.planned.bundle.runs_as(known.bundle)
         why, movers = self._why_kept(found, current, changes=changes)
-        if changes and not why and self._must_wait(found, begun):
+        if changes and not why and self._must_wait(known, found, begun):
             known.waits = reason or FIRST_LOOK
             return
         known.note_look(found, current, reason, self._now())

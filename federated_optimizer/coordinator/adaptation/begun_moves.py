@@ -1,6 +1,6 @@
 """Moves under way: queries on their way to another run."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.queries.planned_queries import Planned
@@ -71,32 +71,6 @@ class Move:
     def filled(self) -> int:
         """Bytes that have travelled for the new run, with its bundles."""
         return self.published + sent_bytes_of(self.trial)
-
-
-def is_contested(
-    reads: Collection[str] | None, moves: Mapping[int, Move], before: Collection[int]
-) -> bool:
-    """Return whether moves may change what a choice rests on; None: results play no part in it.
-
-    Else two queries change places, or one moves onto what the last reader is leaving.
-
-    Args:
-        reads: The runs whose results the plan reads.
-        moves: Those under way.
-        before: Those that were when the choice was made.
-    """
-    if reads is None:
-        return False
-    return not moves.keys() <= set(before) or not left_by(moves.values()).isdisjoint(reads)
-
-
-def left_by(moves: Iterable[Move]) -> set[str]:
-    """Return the runs that queries which move read, or run, before and will not then."""
-    found: set[str] = set()
-    for move in moves:
-        before = {move.run, *(feed.run for feed in move.left.feeds)}
-        found |= before - {feed.run for feed in move.trial.bundle.feeds}
-    return found
 
 
 def sent_bytes_of(query: RunningQuery) -> int:

@@ -86,6 +86,7 @@ class KnownRun:
         needed: Why it has to stay, as `Moves.why_needed` says.
         fixed: Its queries if none of them may ever move.
         waits: Why it is looked at again as soon as there is room for another move; or empty.
+        wanted: For what it waits: the bundle that it would have.
         own: Looks that some of its queries still need, by their text.
         newest: The newest run that there was when it was looked at.
         company: Which nodes only it read then.
@@ -99,6 +100,7 @@ class KnownRun:
     needed: str = ""
     fixed: frozenset[str] = frozenset()
     waits: str = ""
+    wanted: FragmentBundle | None = None
     own: dict[str, OwnLook] = field(default_factory=dict)
     newest: str = ""
     company: Company = field(default_factory=Company)

@@ -4,10 +4,12 @@ Moves go on while plans are looked at: a look takes the time of planning.
 """
 
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from enum import Enum, auto
 
 import msgspec
 
-from federated_optimizer.coordinator.adaptation.begun_moves import Move, is_contested, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.begun_moves import Move, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.contested_parts import is_contested
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
     MEASURED_SECONDS,
@@ -16,6 +18,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     rate_since,
 )
 from federated_optimizer.coordinator.adaptation.moves import Moves
+from federated_optimizer.coordinator.adaptation.over_others import sends_nothing
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -27,6 +30,23 @@ from streamsql.wire.fragments import FragmentBundle
 MOST_MOVES = 2
 """Moves at the same time, and as many that take the length of a window: each lets the network do
 some work twice."""
+MOST_AT_BASE = 8
+"""Moves at the same time for which gateways send nothing again: only base sites work twice."""
+
+
+class _Kind(Enum):
+    """Kinds of moves, which are counted apart."""
+
+    SENDS = auto()
+    AT_BASE = auto()
+    WINDOWS = auto()
+
+    @classmethod
+    def of(cls, bundle: FragmentBundle) -> "_Kind":
+        """Return the kind of a move to a bundle as a new run has it."""
+        if when_alike(bundle).microseconds > 0:
+            return cls.WINDOWS
+        return cls.AT_BASE if bundle.feeds and sends_nothing(bundle) else cls.SENDS
 
 
 class MovesUnderWay:
@@ -71,15 +91,18 @@ class MovesUnderWay:
     def has_room(self, bundle: FragmentBundle) -> bool:
         """Return whether a query with this bundle may begin to move now.
 
-        Moves that take as long as a window are counted apart, so that they hold up no other.
+        Moves that take as long as a window are counted apart, so that they hold up no other, and
+        so are those for which nothing is sent again.
         """
-        takes_time = when_alike(bundle).microseconds > 0
-        alike = [move for move in self.all() if (move.fills > 0) == takes_time]
-        return len(alike) < MOST_MOVES
+        kind = _Kind.of(bundle)
+        alike = [move for move in self.all() if _Kind.of(move.trial.bundle) == kind]
+        return len(alike) < (MOST_AT_BASE if kind == _Kind.AT_BASE else MOST_MOVES)
 
-    def is_contested(self, reads: Collection[str] | None, before: Collection[int]) -> bool:
-        """Return what `begun_moves.is_contested` says of these moves."""
-        return is_contested(reads, self._moving, before)
+    def is_contested(
+        self, before: FragmentBundle, after: FragmentBundle, known: Collection[int]
+    ) -> bool:
+        """Return what `contested_parts.is_contested` says of these moves."""
+        return is_contested(self._queries.runs, before, after, self._moving, known)
 
     async def begin(
         self,

@@ -58,7 +58,8 @@ class Reconsidered:
         fixed: By id of queries that keep their plan in any case: why, in words.
         apart: By id of queries of which this says nothing, as they ask for another choice: why.
         work: What the plan saves sites, if it is taken for that.
-        reads: The runs whose results it reads; None: results of others play no part in the choice.
+        over: The bundle that is taken, as a new run would have it; None: results of others play no
+            part in the choice.
     """
 
     planned: Planned
@@ -70,7 +71,7 @@ class Reconsidered:
     fixed: dict[str, str] = field(default_factory=dict)
     apart: dict[str, str] = field(default_factory=dict)
     work: Work | None = None
-    reads: frozenset[str] | None = None
+    over: FragmentBundle | None = None
 
 
 def reconsider(
@@ -143,7 +144,7 @@ def reconsider(
         after=PricedPlan(*choice.after),
         filling=filling_cost(choice.bundle, noted.statistics),
         work=choice.work,
-        reads=choice.bundle.results_read,
+        over=choice.bundle,
     )
 
 

@@ -20,6 +20,8 @@ OUT = f"{REACH}SELECT src, COUNT(*) AS n FROM reach GROUP BY src"
 FROM_B = f"{REACH}SELECT dst FROM reach WHERE src >= 'b'"
 QUICK = 0.5
 OPEN = "SELECT rid, status FROM RoomSensor WHERE status = 'open'"
+HEAVY = "SELECT mid, rid FROM SeatSensor WHERE rid = 'gw-1-a'"
+SEATS = "SELECT mid, rid FROM SeatSensor"
 ALL = "SELECT rid, status FROM RoomSensor"
 
 
@@ -70,6 +72,36 @@ def test_a_query_moves_to_the_result_of_a_newer_run_and_shows_nothing_of_it(harn
         while not seen:
             seen += (await harness.next_batch(reader)).changes
         assert [(change.diff, change.row) for change in seen] == [(1, ("gw-1-b", "open"))]
+
+    harness.run(scenario)
+
+
+def test_queries_that_read_nothing_of_each_other_move_in_one_look(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation)
+        adapting, looks = coordinator._adaptation, list[int]()
+        narrow = [await harness.start_query(coordinator, text) for text in (OPEN, HEAVY)]
+        for query in narrow:
+            await harness.until(lambda q=query: is_looked_at(coordinator, q), "a look")
+        with monkeypatch.context() as held:
+            held.setattr(adapting, "_may_look", lambda: False)
+            wide = [await harness.start_query(coordinator, text) for text in (ALL, SEATS)]
+            looked = max(adapting._known[query].looked for query in narrow)
+            pause = int(QUICK * 1_000_000)
+            await harness.until(lambda: adapting._now() > looked + pause, "they may be looked at")
+        begin = adapting._moves.begin
+
+        async def begins(*said: Any, **how: Any) -> Any:
+            looks.append(adapting._looked)
+            return await begin(*said, **how)
+
+        monkeypatch.setattr(adapting._moves, "begin", begins)
+        for query, node in zip(narrow, wide, strict=True):
+            await harness.until(lambda q=query, n=node: feeders(coordinator, q) == {n}, "it moves")
+        assert len(looks) == 2
+        assert len(set(looks)) == 1
 
     harness.run(scenario)
 
