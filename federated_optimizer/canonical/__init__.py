@@ -7,5 +7,5 @@ For sharing between queries: `canonical_expressions` writes an expression as all
 value; `truth_conditions` reads a predicate as clauses (`normal_forms`) of conditions (`terms`,
 `regions`); `theory` says what follows from conditions; `predicate_sets` compares filters, and
 `predicate_index` finds those that imply a further one or are implied by it (`region_lists`,
-`set_facts`, and `index_rows` for tables).
+`condition_shares`, `set_facts`, and `index_rows` for tables).
 """

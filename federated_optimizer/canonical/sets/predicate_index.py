@@ -1,7 +1,7 @@
 """Predicate sets by key, and which of them a further one implies or is implied by.
 
 Three layers: conditions (a term has a value within a region), clauses (one of some conditions
-holds), sets (all of some clauses hold). Equal sets are there once, with all of their keys.
+holds), sets (all of some clauses hold). Sets of the same clauses are one group, with all keys.
 
 `weaker_or_equal`: the sets that a set P implies. A clause is implied by what P's theory says of the
 term of one of its conditions; or, for a disjunction of P, in each of its cases: an intersection.
@@ -11,7 +11,9 @@ at. Whenever there are twice as many sets, they choose their places anew.
 
 `stronger_or_equal`: the sets that imply P. For a clause p of P these are the sets a fact of which
 implies one of p's conditions, and those with a disjunction each case of which does; P needs all of
-its clauses: an intersection, from the clause with the fewest on.
+its clauses: an intersection, from the clause with the fewest on. Registration asks for weaker sets
+alone, and to find all facts of a set takes longer than all else of adding it: they are gathered
+when stronger sets are asked for the first time.
 
 Terms are found by hash, regions of a term in sorted lists (`region_lists`). Look-ups find what
 `PredicateSet.implies` finds, but for a few sets that imply P in each case of a disjunction, in one
@@ -26,6 +28,7 @@ from federated_optimizer.canonical.conditions.normal_forms import Clause
 from federated_optimizer.canonical.conditions.terms import Condition, Term
 from federated_optimizer.canonical.conditions.theory import Theory
 from federated_optimizer.canonical.regions.region_lists import RegionList
+from federated_optimizer.canonical.sets.condition_shares import ConditionShares
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from federated_optimizer.canonical.sets.set_facts import SetFacts
 from streamsql.algebra.expressions import Expression
@@ -50,7 +53,7 @@ class _Clause:
 
 @dataclass(slots=True, eq=False)
 class _Group(Generic[Key]):
-    """Equal sets: the first of them, and the keys of all.
+    """Sets of the same clauses: the first of them, and the keys of all.
 
     Attributes:
         clauses: All of them, those first that the fewest other sets imply.
@@ -59,6 +62,40 @@ class _Group(Generic[Key]):
     predicates: PredicateSet
     keys: dict[Key, None] = field(default_factory=dict)
     clauses: tuple[_Clause, ...] = ()
+
+
+class _Facts(Generic[Key]):
+    """Facts of groups. Groups of other clauses that say the same are one set in it."""
+
+    def __init__(self) -> None:
+        self._facts = SetFacts()
+        self._groups: dict[PredicateSet, dict[_Group[Key], None]] = {}
+
+    def add(self, group: _Group[Key]) -> None:
+        """Add a group, which is not contradictory."""
+        if group.predicates not in self._groups:
+            self._facts.add(group.predicates)
+        self._groups.setdefault(group.predicates, {})[group] = None
+
+    def remove(self, group: _Group[Key]) -> None:
+        """Remove a group that is there."""
+        alike = self._groups[group.predicates]
+        del alike[group]
+        if not alike:
+            del self._groups[group.predicates]
+            self._facts.remove(group.predicates)
+
+    def implying(self, wanted: Sequence[Clause]) -> Iterator[_Group[Key]]:
+        """Yield the groups that imply all of some clauses, of which there are some."""
+        clauses = sorted(wanted, key=self._facts.likely_implying)
+        found = self._facts.implying(clauses[0])
+        for clause in clauses[1:]:
+            if len(found) * _FEW < self._facts.likely_implying(clause):
+                found = {each for each in found if each.implies_clause(clause)}
+            else:
+                found &= self._facts.implying(clause)
+        for each in found:
+            yield from self._groups[each]
 
 
 class PredicateIndex(Generic[Key]):
@@ -71,13 +108,14 @@ class PredicateIndex(Generic[Key]):
     def __init__(self, given: Sequence[Expression] = ()) -> None:
         self.given = tuple(given)
         self._sets: dict[Key, PredicateSet] = {}
-        self._groups: dict[PredicateSet, _Group[Key]] = {}
+        self._groups: dict[frozenset[Clause], _Group[Key]] = {}
         self._clauses: dict[Clause, _Clause] = {}
         self._lists: dict[Term, RegionList[dict[_Clause, None]]] = {}
         self._terms: dict[frozenset[int], dict[Term, None]] = {}
-        self._facts = SetFacts()
-        self._always: dict[PredicateSet, None] = {}
-        self._never: dict[PredicateSet, None] = {}
+        self._shares = ConditionShares()
+        self._facts: _Facts[Key] | None = None
+        self._always: dict[_Group[Key], None] = {}
+        self._never: dict[_Group[Key], None] = {}
         self._next_choice = _FIRST_CHOICE
 
     def __len__(self) -> int:
@@ -93,9 +131,10 @@ class PredicateIndex(Generic[Key]):
         """Add a set, or replace that of its key."""
         self.remove(key)
         self._sets[key] = predicates
-        group = self._groups.get(predicates)
+        name = frozenset(predicates.clauses)
+        group = self._groups.get(name)
         if group is None:
-            group = self._groups[predicates] = _Group(predicates)
+            group = self._groups[name] = _Group(predicates)
             self._add_group(group)
         group.keys[key] = None
 
@@ -104,16 +143,12 @@ class PredicateIndex(Generic[Key]):
         predicates = self._sets.pop(key, None)
         if predicates is None:
             return
-        group = self._groups[predicates]
+        name = frozenset(predicates.clauses)
+        group = self._groups[name]
         del group.keys[key]
         if not group.keys:
-            del self._groups[predicates]
+            del self._groups[name]
             self._remove_group(group)
-
-    def equal(self, predicates: PredicateSet) -> set[Key]:
-        """Return the keys of the sets that are equal to a set."""
-        group = self._groups.get(predicates)
-        return set() if group is None else set(group.keys)
 
     def weaker_or_equal(self, predicates: PredicateSet, most: int | None = None) -> set[Key]:
         """Return the keys of the sets that let through every row that a set lets through.
@@ -137,30 +172,25 @@ class PredicateIndex(Generic[Key]):
             return known
 
         weaker = [
-            group.predicates
+            group
             for clause in found
             for group in clause.waiting
             if all(map(implies, group.clauses))
         ]
-        return self._keys_of((*weaker, *self._always))
+        return _keys_of((*weaker, *self._always))
 
     def stronger_or_equal(self, predicates: PredicateSet) -> set[Key]:
         """Return the keys of the sets every row of which a set lets through."""
         if predicates.is_never:
-            return self._keys_of(self._never)
-        clauses = sorted(predicates.clauses, key=self._facts.likely_implying)
-        if not clauses:
+            return _keys_of(self._never)
+        if not predicates.clauses:
             return set(self._sets)
-        found = self._facts.implying(clauses[0])
-        for clause in clauses[1:]:
-            if len(found) * _FEW < self._facts.likely_implying(clause):
-                found = {each for each in found if each.implies_clause(clause)}
-            else:
-                found &= self._facts.implying(clause)
-        return self._keys_of((*found, *self._never))
-
-    def _keys_of(self, sets: Iterable[PredicateSet]) -> set[Key]:
-        return {key for each in sets for key in self._groups[each].keys}
+        if self._facts is None:
+            self._facts = _Facts()
+            for group in self._groups.values():
+                if not group.predicates.is_never:
+                    self._facts.add(group)
+        return _keys_of((*self._facts.implying(predicates.clauses), *self._never))
 
     def _implied(self, theory: Theory, columns: frozenset[int], most: int | None) -> set[_Clause]:
         """Return the clauses at which sets wait and a condition of which a theory implies."""
@@ -177,12 +207,14 @@ class PredicateIndex(Generic[Key]):
     def _add_group(self, group: _Group[Key]) -> None:
         predicates = group.predicates
         if predicates.is_never:
-            self._never[predicates] = None
+            self._never[group] = None
             return
-        self._facts.add(predicates)
+        if self._facts is not None:
+            self._facts.add(group)
         if not predicates.clauses:
-            self._always[predicates] = None
+            self._always[group] = None
             return
+        self._shares.add(_conditions(group))
         found = []
         for conditions in predicates.clauses:
             clause = self._clauses.setdefault(conditions, _Clause(conditions))
@@ -200,12 +232,14 @@ class PredicateIndex(Generic[Key]):
     def _remove_group(self, group: _Group[Key]) -> None:
         predicates = group.predicates
         if predicates.is_never:
-            del self._never[predicates]
+            del self._never[group]
             return
-        self._facts.remove(predicates)
+        if self._facts is not None:
+            self._facts.remove(group)
         if not group.clauses:
-            del self._always[predicates]
+            del self._always[group]
             return
+        self._shares.remove(_conditions(group))
         self._leave(group)
         for clause in group.clauses:
             clause.sets -= 1
@@ -214,7 +248,7 @@ class PredicateIndex(Generic[Key]):
 
     def _wait(self, group: _Group[Key]) -> None:
         """Let a set wait at the clause that the smallest share of all sets seems to imply."""
-        shares = {clause: self._facts.share_implying(clause.conditions) for clause in group.clauses}
+        shares = {clause: self._shares.of(clause.conditions) for clause in group.clauses}
         group.clauses = tuple(sorted(group.clauses, key=lambda c: (shares[c], c.sets)))
         place = group.clauses[0]
         if not place.waiting:
@@ -253,3 +287,11 @@ class PredicateIndex(Generic[Key]):
             del self._terms[term.columns][term]
             if not self._terms[term.columns]:
                 del self._terms[term.columns]
+
+
+def _conditions(group: _Group[Key]) -> Iterator[Condition]:
+    return (each for clause in group.predicates.clauses for each in clause)
+
+
+def _keys_of(groups: Iterable[_Group[Key]]) -> set[Key]:
+    return {key for group in groups for key in group.keys}

@@ -63,14 +63,12 @@ class FactLists(Generic[Owner]):
             for owners in regions.included(condition.region):
                 yield from owners
 
-    def share_implying(self, condition: Condition) -> float:
-        """Return an estimate of the share of a term's facts that imply a condition; quick."""
-        regions = self._lists.get(condition.term)
-        return 1.0 if regions is None else regions.most_included(condition.region) / len(regions)
-
     def likely_implying(self, condition: Condition) -> float:
         """Return an estimate of the number of facts that imply a condition; quick."""
-        return self._counts[condition.term] * self.share_implying(condition)
+        regions, count = self._lists.get(condition.term), self._counts[condition.term]
+        if regions is None:
+            return count
+        return count * regions.most_included(condition.region) / len(regions)
 
 
 class SetFacts:
@@ -118,10 +116,6 @@ class SetFacts:
         found = sum(self._units.likely_implying(each) for each in clause)
         found += sum(self._cases.likely_implying(each) for each in clause)
         return found
-
-    def share_implying(self, clause: Clause) -> float:
-        """Return an estimate of the share of sets that imply a clause, of those with its terms."""
-        return sum(self._units.share_implying(each) for each in clause)
 
     def _by_cases(self, clause: Clause) -> Iterator[PredicateSet]:
         """Yield the sets with a disjunction in each case of which a condition holds."""

@@ -140,7 +140,6 @@ def test_the_index_finds_what_pairs_find(name: str) -> None:
         assert found_stronger <= stronger
         expected += len(stronger)
         missed += len(stronger - found_stronger)
-        assert index.equal(each) == {key for key, other in kept.items() if other == each}
     print(f"{name}: of {expected} stronger sets {missed} not found")  # noqa: T201
     assert missed <= MISSED_BY_INDEX * expected
     for key in kept:
