@@ -8,6 +8,7 @@ queries over REST as any client does: by four clients at once, and one at a time
     equal        all have one text: they are one run
     in words     all mean the same and are written differently
     variations   each has a condition of its own
+    joins        each joins readings of a device with those of another and has a bound of its own
     alone        each has one and refuses to be shared: `WITH (shared = 'no')`
 
     CPU ms each       CPU time of the console for one of those, with all else that it does meanwhile
@@ -68,6 +69,15 @@ def variation(number: int) -> str:
     return f"SELECT device, celsius FROM climate WHERE celsius > 20.{number:05}"
 
 
+def joined(number: int) -> str:
+    """Return a join of three inputs whose bound nobody else has."""
+    return (
+        "SELECT a.device AS one, b.device AS two, c.celsius AS third FROM climate a, climate b, "
+        "climate c WHERE a.celsius = b.celsius AND b.device = c.device AND a.celsius > 20 "
+        f"AND b.celsius <= c.celsius AND c.celsius > 20.{number:05}"
+    )
+
+
 def alone(number: int) -> str:
     """Return a variation that is not shared."""
     return f"{variation(number)} WITH (shared = 'no')"
@@ -77,6 +87,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "equal": equal,
     "in words": in_words,
     "variations": variation,
+    "joins": joined,
     "alone": alone,
 }
 

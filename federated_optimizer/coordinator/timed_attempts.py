@@ -70,11 +70,12 @@ def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
     Raises:
         BaseException: What the work raises.
     """
-    timer = _Timer(seconds)
+    timer, is_collecting = _Timer(seconds), gc.isenabled()
+    gc.disable()  # a look at all objects takes longer than the work may
     try:
         timer.begin()
         try:
-            with INSTALLED.refused(), _uncollected():
+            with INSTALLED.refused():
                 return work()
         finally:
             timer.is_armed = False
@@ -82,17 +83,7 @@ def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
         return UNFINISHED
     finally:
         timer.end()
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Let the collector wait: a look at all objects takes longer than the work may."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+        if is_collecting:  # here, where no timer ends what is to be done
             gc.enable()
 
 

@@ -196,3 +196,9 @@ def test_the_collector_looks_at_nothing_within_an_attempt_and_again_afterwards()
     assert not within
     assert after
     assert gc.isenabled()
+
+
+def test_the_collector_goes_on_wherever_work_is_ended() -> None:
+    for part in range(1, 40):
+        assert attempt(endless, part * 0.0005) is UNFINISHED
+        assert gc.isenabled()
