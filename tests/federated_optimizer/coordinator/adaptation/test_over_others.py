@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.adaptation.moves import Moves
+from federated_optimizer.coordinator.adaptation.over_others import reads_results
+from federated_optimizer.coordinator.adaptation.reconsidered import reconsider
+from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
+from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.errors import DeploymentError
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
 from tests.federated_optimizer.coordinator.adaptation.test_adaptation import decisions, tell
@@ -17,6 +21,7 @@ REACH = (
     "SELECT r.src, l.dst FROM reach r JOIN Link l ON l.src = r.dst) "
 )
 OUT = f"{REACH}SELECT src, COUNT(*) AS n FROM reach GROUP BY src"
+STATES = "SELECT n.src, s.status FROM reach n JOIN RoomSensor s ON s.rid = n.dst"
 FROM_B = f"{REACH}SELECT dst FROM reach WHERE src >= 'b'"
 QUICK = 0.5
 OPEN = "SELECT rid, status FROM RoomSensor WHERE status = 'open'"
@@ -25,12 +30,12 @@ SEATS = "SELECT mid, rid FROM SeatSensor"
 ALL = "SELECT rid, status FROM RoomSensor"
 
 
-async def begun(harness: Any, federation: Any) -> Any:
+async def begun(harness: Any, federation: Any, adapt: float = QUICK) -> Any:
     await federation.site("base", "base")
     for gateway in ("gw-1", "gw-2"):
         site = await federation.site(gateway)
         site.put("roomsensor", (f"{gateway}-a", "open"), (f"{gateway}-b", "shut"))
-    coordinator = await federation.coordinator(define_schema=True, adapt=QUICK)
+    coordinator = await federation.coordinator(define_schema=True, adapt=adapt)
     await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 3)
     return coordinator
 
@@ -95,6 +100,7 @@ def test_queries_that_read_nothing_of_each_other_move_in_one_look(
 
         async def begins(*said: Any, **how: Any) -> Any:
             looks.append(adapting._looked)
+            assert not how["silently"], "it sends less: gateways may send for it"
             return await begin(*said, **how)
 
         monkeypatch.setattr(adapting._moves, "begin", begins)
@@ -176,7 +182,18 @@ async def looks(harness: Any, coordinator: Any, number: int) -> None:
         await harness.until(lambda seen=looked: coordinator._adaptation._looked != seen, "a look")
 
 
-def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
+def test_an_older_query_moves_onto_the_node_of_its_part(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    begin = Moves.begin
+
+    async def begins(moves: Moves, *said: Any, **how: Any) -> Any:
+        asked.append(how)
+        return await begin(moves, *said, **how)
+
+    monkeypatch.setattr(Moves, "begin", begins)
+
     async def scenario(federation: Any) -> None:
         coordinator, counts, names = await two_with_a_node(harness, federation)
         former, (node,) = counts, feeders(coordinator, names)
@@ -191,6 +208,7 @@ def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
         assert coordinator.query(names).version == 1
         await harness.until(lambda: bool(moves_of(coordinator)))
         assert moves_of(coordinator)[0].plan_after == f"reads node {node[1:]}"
+        assert asked == [{"silently": True}], "it is only less work: gateways may send nothing"
         federation.sites["gw-2"].put("link", ("c", "d", 1.0))
         want = [("a", 5), ("b", 2), ("c", 1)]
         await harness.until_rows(coordinator, counts, want)
@@ -207,6 +225,40 @@ def test_an_older_query_moves_onto_the_node_of_its_part(harness: Any) -> None:
             await coordinator.stop(query)
         await harness.until(lambda: not federation.fragments(), "nothing is left")
         await harness.until(lambda: not coordinator._shared.store.nodes())
+
+    harness.run(scenario)
+
+
+def test_a_query_stays_where_gateways_would_send_anew_for_less_work(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(harness, federation, adapt=0.0)
+        await harness.start_query(coordinator, "SELECT src, dst FROM Link")
+        former = await harness.start_query(coordinator, f"{REACH}{STATES}")
+        await harness.start_query(coordinator, FROM_B)
+        query, adapting = coordinator._queries.find(former), coordinator._adaptation
+        leaves = [node for f in query.bundle.own for node in walk_plan(f.plan)]
+        scans = {node.source for node in leaves if isinstance(node, Scan)}
+        assert scans == {"roomsensor"}, "the links are read of another run"
+        planner, offers = adapting._planner, coordinator._queries.offers.looked()
+        reading = Reading(offers, offers.for_moves([query]), makes_nodes=False)
+        over = planner.placed(
+            planner.bound(query.text, current=query.bundle),
+            query=former,
+            version=2,
+            text=query.text,
+            current=query.bundle,
+            reading=reading,
+        )
+        assert reads_results(adapting._fed(over, former)), "there is such a plan"
+        metric = coordinator._shared.settings.metric
+        found = reconsider(planner, [query], metric, adapting._fed, offers)
+        assert found.planned.bundle.runs_as(query.bundle)
+        assert found.work is None
+        # Nor does it begin if it is seen only then that they would.
+        assert await adapting._moves.begin(over, [query], silently=True) is None
+        move = await adapting._moves.begin(over, [query])
+        assert move is not None
+        await adapting._moves.give_up(move)
 
     harness.run(scenario)
 
