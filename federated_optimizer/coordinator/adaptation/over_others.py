@@ -2,15 +2,12 @@
 
 A query causes what would end with it: what its own run sends and computes, and the nodes that only
 it reads. Leaves that others read are sent in any case, and so is the query's result.
-
-Where two plans cause the same by the metric, one over results is taken if sites work less and
-keep less by it. Not the way back: others may want the node that would end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from federated_optimizer.alternatives.recursion.recursions import MUCH
+from federated_optimizer.coordinator.adaptation.chosen_plans import Candidate, chosen
 from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.planning.planner import Planner
@@ -20,7 +17,6 @@ from federated_optimizer.coordinator.queries.runs.read_parts import unneeded_wit
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.effort import Effort, effort_of
-from federated_optimizer.costs.less_effort import ALIKE, takes_less_effort
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery
@@ -99,37 +95,29 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         current=current,
         reading=reading,
     )
-    choices = [(planned, fed(planned, current.query)) for planned in (alone, shared)]
+    made = [(planned, fed(planned, current.query)) for planned in (alone, shared)]
     prices = _Prices(planner, offers, current.query)
     is_over = (
         prices.has_company or reads_results(current) or bool(current.feeds and not is_searched)
     )
-    if not (is_over or reads_results(choices[1][1])):
+    if not (is_over or reads_results(made[1][1])):
         return None
-    price = prices.caused()
-    stays = OverOthers(
-        planned_of(queries[0]), current, (_words(current), price), (_words(current), price)
-    )
-    taken = stays
-    for planned, bundle in choices:
-        if planned.bundle.runs_as(current):
-            continue
-        cost = prices.caused(bundle)
-        work = prices.work(cost, bundle)
-        least = effort_of(taken.after[1], prices.speeds).value
-        best, value = weighing.value(taken.after[1]), weighing.value(cost)
-        is_much = MUCH * value < min(best, weighing.value(price) + 1e-9)
-        is_less = (
-            reads_results(bundle)
-            and value <= ALIKE * best
-            and takes_less_effort(weighing, prices.speeds, cost, price)
-            and work.after.value < least
-            and sends_nothing(bundle)
-        )
-        if is_much or is_less:
-            after = (_words(bundle), cost)
-            taken = OverOthers(planned, bundle, stays.before, after, None if is_much else work)
-    return taken if is_over or reads_results(taken.bundle) else None
+    others = [(planned, bundle) for planned, bundle in made if not planned.bundle.runs_as(current)]
+    costs = [prices.caused(bundle) for _planned, bundle in others]
+    candidates = [
+        Candidate(cost, reads_results(bundle), sends_nothing(bundle))
+        for cost, (_planned, bundle) in zip(costs, others, strict=True)
+    ]
+    before = _words(current), prices.caused()
+    found = chosen(before[1], candidates, weighing, prices.speeds)
+    if found is None:
+        stays = OverOthers(planned_of(queries[0]), current, before, before)
+        return stays if is_over else None
+    (planned, bundle), cost = others[found.number], costs[found.number]
+    if not (is_over or reads_results(bundle)):
+        return None
+    work = None if found.is_much else prices.work(cost, bundle)
+    return OverOthers(planned, bundle, before, (_words(bundle), cost), work)
 
 
 def reads_results(bundle: FragmentBundle) -> bool:

@@ -8,6 +8,7 @@ from federated_optimizer.coordinator.adaptation.moves import Moves
 from federated_optimizer.coordinator.adaptation.over_others import reads_results
 from federated_optimizer.coordinator.adaptation.reconsidered import reconsider
 from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
+from federated_optimizer.costs.run_costs import RunCosts
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.errors import DeploymentError
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
@@ -159,9 +160,11 @@ def kept_at_base(federation: Any, run: str) -> int:
     return sum(each.state_rows for f in fragments if f.query == run for each in f.operators)
 
 
-async def two_with_a_node(harness: Any, federation: Any) -> tuple[Any, str, str]:
+async def two_with_a_node(
+    harness: Any, federation: Any, adapt: float = QUICK
+) -> tuple[Any, str, str]:
     """Return a coordinator, a query that counts over a recursion, and one that wants its rows."""
-    coordinator = await begun(harness, federation)
+    coordinator = await begun(harness, federation, adapt)
     links = [("a", "b", 1.0), ("b", "c", 1.0), ("a", "gw-1-a", 1.0), ("a", "gw-1-b", 1.0)]
     federation.sites["gw-2"].put("link", *links)
     first = await harness.start_query(coordinator, OUT)
@@ -169,6 +172,31 @@ async def two_with_a_node(harness: Any, federation: Any) -> tuple[Any, str, str]
     second = await harness.start_query(coordinator, FROM_B)
     await harness.until(lambda: len(coordinator.relation(second)) == 1)
     return coordinator, first, second
+
+
+def test_a_move_takes_the_work_of_filling_and_of_a_minute_beside(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, counts, _ = await two_with_a_node(harness, federation, adapt=0.0)
+        tell(coordinator, {"link": (1_000.0, 1.0), "roomsensor": (10.0, 0.0)})
+        query, adapting = coordinator._queries.find(counts), coordinator._adaptation
+        planner, metric = adapting._planner, coordinator._shared.settings.metric
+        found = reconsider(
+            planner, [query], metric, adapting._fed, coordinator._queries.offers.looked()
+        )
+        assert found.work is not None
+        assert found.over is not None
+        statistics = planner.statistics(found.over)
+        costs = RunCosts(found.over, statistics, planner.estimates(found.over))
+        filling = sum(costs.filling(fragment.id) for fragment in found.over.own)
+        assert filling > 0
+        assert found.work.filling == pytest.approx(filling + 60 * found.work.after.value)
+        assert found.before is not None
+        assert found.work.before.milliseconds == found.before.cost.cpu
+        assert found.work.after.kept == found.after.cost.state < found.before.cost.state
+        # Readings take the same way to the answer.
+        assert found.after.cost.milliseconds == found.before.cost.milliseconds > 0
+
+    harness.run(scenario)
 
 
 def moves_of(coordinator: Any) -> list[Any]:
