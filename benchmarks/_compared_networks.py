@@ -5,6 +5,8 @@ import gc
 import json
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.testing_network import Change
@@ -55,8 +57,11 @@ class QueriesAtSites:
         self.queries: list[str] = []
         self._declared: set[Scan] = set()
 
-    def register(self, texts: Iterable[str]) -> list[Change]:
-        """Register queries, let sites run them until all is at rest, and return what changed."""
+    def register(self, texts: Iterable[str], *, silent: bool = False) -> list[Change]:
+        """Register queries, let sites run them until all is at rest, and return what changed.
+
+        Nobody but other queries gets the rows of silent ones.
+        """
         made = []
         for text in texts:
             bound = self._bound(text)
@@ -64,7 +69,7 @@ class QueriesAtSites:
             change = self.runs.register(bound)
             self.queries.append(self.runs.reads[change.query])
             for bundle in change.deploy:
-                self.sites.install(bundle)
+                self.sites.install(replace(bundle, silent=silent))
             made.append(change)
         self.sites.settle()
         return made
