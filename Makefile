@@ -61,16 +61,18 @@ test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, Pos
 	if [ $$second -gt $(MOST_SECOND) ]; then echo "==> failed: more than $(MOST_SECOND) passed only the second time"; status=1; fi; \
 	[ ! -e build/test-run.failed ] && exit $$status
 
-FAST = -q -rs -n 2 -m "not ($(MARKED))" -o cache_dir=.pytest_cache/fast --cache-clear --durations=20
+# Workers take tests from each other in the end: files stay together, and none waits for the last.
+FAST = -q -rs --dist worksteal -m "not ($(MARKED))" -o cache_dir=.pytest_cache/fast --cache-clear --durations=20
 
 # Without services: two at a time.
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
-	$(BIN)/pytest $(FAST) $(ARGS)
+	$(BIN)/pytest $(FAST) -n 2 $(ARGS)
 
-# The same, for `make test`: gives way to services, so no limit of a test is short.
+# The same, for `make test`: gives way to services, so no limit of a test is short. A third of its
+# time a worker waits, so three use what services leave of two cores.
 .PHONY: test-beside
 test-beside: $(DEVELOPMENT_READY)
-	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
+	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) -n 3 --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
 	if [ $$status -eq 1 ]; then touch build/test-fast.failed; status=0; fi; exit $$status
 
 # These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on

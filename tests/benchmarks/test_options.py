@@ -21,6 +21,7 @@ REAL = "recursive_real"
 OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults", "traffic_at_rest")
 """With tests of their own, which run them."""
 SHORTER = {
+    "argus": ("--scale", "0.002", "--queries", "4", "--sets", "fed"),
     "history": ("--no-spark",),
     "nexmark": ("--queries", "q1,q8"),
     "pipeline_faults": ("--faults", "2"),
