@@ -234,9 +234,7 @@ def _compare(schema: Schema, ways: dict[str, Callable[[], Delta]], rounds: int) 
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; return the exit status."""
     parser = argparse.ArgumentParser(description="Start and latency of the static engine.")
-    parser.add_argument(
-        "--quick", action="store_true", help="small tables, one round, no archive"
-    )
+    parser.add_argument("--quick", action="store_true", help="small tables, one round, no archive")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     sizes = (1_000,) if options.quick else (1_000, 10_000, 100_000)
