@@ -9,6 +9,7 @@ from federated_optimizer.coordinator.adaptation.over_others import reads_results
 from federated_optimizer.coordinator.adaptation.reconsidered import reconsider
 from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
 from federated_optimizer.costs.run_costs import RunCosts
+from federated_optimizer.registering import computed_anew
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.errors import DeploymentError
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
@@ -25,6 +26,7 @@ OUT = f"{REACH}SELECT src, COUNT(*) AS n FROM reach GROUP BY src"
 STATES = "SELECT n.src, s.status FROM reach n JOIN RoomSensor s ON s.rid = n.dst"
 FROM_B = f"{REACH}SELECT dst FROM reach WHERE src >= 'b'"
 QUICK = 0.5
+ODD = f"{PAIRS} AND l.src = r.status"
 OPEN = "SELECT rid, status FROM RoomSensor WHERE status = 'open'"
 HEAVY = "SELECT mid, rid FROM SeatSensor WHERE rid = 'gw-1-a'"
 SEATS = "SELECT mid, rid FROM SeatSensor"
@@ -398,5 +400,73 @@ def test_a_query_that_is_left_alone_with_a_node_does_without(harness: Any) -> No
         while not seen:
             seen += (await harness.next_batch(reader)).changes
         assert [(change.diff, change.row) for change in seen] == [(1, ("gw-1-b", "open"))]
+
+    harness.run(scenario)
+
+
+MANY_CHANGES = {"link": (1_000.0, 0.01), "roomsensor": (10.0, 100.0)}
+
+
+def compares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small nodes are compared, and rows and changes of sources are all that has to be counted."""
+    monkeypatch.setattr(computed_anew, "MANY_ROWS", 0)
+    monkeypatch.setattr(computed_anew._Prices, "_is_known", lambda *_: True)
+
+
+async def pairs_and_odd(harness: Any, federation: Any, facts: Any) -> tuple[Any, str, str]:
+    """Return a coordinator, a query of a join, and one of few of its rows."""
+    coordinator = await begun(harness, federation)
+    federation.sites["gw-2"].put("link", ("open", "gw-1-a", 1.0), ("b", "gw-1-b", 1.0))
+    tell(coordinator, MANY_CHANGES)
+    pairs = await harness.start_query(coordinator, PAIRS)
+    tell(coordinator, facts)
+    odd = await harness.start_query(coordinator, ODD)
+    await harness.until_rows(coordinator, odd, [("open", "gw-1-a", "open")])
+    return coordinator, pairs, odd
+
+
+def test_what_is_computed_anew_moves_onto_no_node_for_the_same_facts(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compares(monkeypatch)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, pairs, odd = await pairs_and_odd(harness, federation, MANY_CHANGES)
+        assert not coordinator._queries.find(odd).bundle.results_read
+        told = coordinator.explain(odd).text
+        assert f"computes it anew: node {pairs[1:]} would hand on" in told
+        run = coordinator.query(odd).run
+        await harness.until(lambda: is_looked_at(coordinator, run), "a look")
+        await looks(harness, coordinator, 6)
+        assert not moves_of(coordinator)
+        federation.sites["gw-1"].put("roomsensor", ("gw-1-b", "b"))
+        rows = [("b", "gw-1-b", "b"), ("open", "gw-1-a", "open")]
+        await harness.until_rows(coordinator, odd, rows)
+        await coordinator.stop(pairs)
+        federation.sites["gw-1"].put("roomsensor", ("gw-1-b", "shut"))
+        await harness.until_rows(coordinator, odd, rows[1:])
+
+    harness.run(scenario)
+
+
+def test_what_is_read_is_left_for_nothing_that_a_new_query_would_compute_anew(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compares(monkeypatch)
+
+    async def scenario(federation: Any) -> None:
+        few = {"link": (1_000.0, 0.01), "roomsensor": (10.0, 0.01)}
+        coordinator, pairs, odd = await pairs_and_odd(harness, federation, few)
+        assert coordinator._queries.find(odd).bundle.results_read == {pairs}
+        run = coordinator.query(odd).run
+        await harness.until(lambda: is_looked_at(coordinator, run), "a look")
+        tell(coordinator, MANY_CHANGES)
+        await looks(harness, coordinator, 6)
+        assert not moves_of(coordinator)
+        coordinator._queries.has_old_plans = True
+        coordinator._replanning.soon(0)
+        await harness.until(lambda: coordinator._replanning.due is None, "it is planned again")
+        assert coordinator._queries.find(odd).bundle.results_read == {pairs}
+        assert coordinator.query(odd).version == 1
 
     harness.run(scenario)
