@@ -23,6 +23,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Origin,
     QueryInfo,
+    Shows,
     SiteInfo,
     StatementResult,
     Validation,
@@ -267,8 +268,12 @@ class Coordinator(OpenedRooms):
         return await self._turns.shapes(names, principal or LOCAL)
 
     @override
-    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
-        return infos_of(q for q in self._queries.all() if origin in (None, q.origin))
+    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
+        return infos_of(self._queries.all(origin), shows)
+
+    @override
+    def query_changes(self) -> int:
+        return self._queries.runs.changes
 
     @override
     def query(self, query_id: str) -> QueryInfo:

@@ -37,6 +37,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryInfo,
     QueryStatus,
     ResultKind,
+    Shows,
     SiteInfo,
     StatementResult,
     Validation,
@@ -388,6 +389,9 @@ class FakeCoordinator:
         for definition in definitions_of(script):
             self.catalog.define(definition)
         self.running: dict[str, _Running] = {}
+        self.listed = 0  # queries that lists were made of
+        self.changes = 0
+        self.stood: list[tuple[str, QueryStatus]] = []
         self.commands: list[tuple[str, str, dict[str, Value]]] = []
         self.command_answers: dict[str, dict[str, Value]] = {}
         self.inserted: list[str] = []
@@ -525,10 +529,19 @@ class FakeCoordinator:
         """Check that names can be read."""
         return {name: validate(select_all(name), self.catalog) for name in names}
 
-    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
         """List queries."""
-        infos = (running.info for running in self.running.values())
-        return tuple(info for info in infos if origin is None or info.origin == origin)
+        infos = [running.info for running in self.running.values()]
+        self.listed += len(infos)
+        asked = (info for info in infos if shows is None or shows(info.schema))
+        return tuple(info for info in asked if origin is None or info.origin == origin)
+
+    def query_changes(self) -> int:
+        """Return another number whenever a query is another one, or stands otherwise."""
+        now = [(running.info.id, running.info.status) for running in self.running.values()]
+        self.changes += now != self.stood
+        self.stood = now
+        return self.changes
 
     def query(self, query_id: str) -> QueryInfo:
         """Find a query."""

@@ -10,6 +10,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin, Q
 from federated_optimizer.coordinator.statements.statement_validation import select_all
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import FederationError
 from ui.map.place_columns import BADGES, CONFIDENCE, DEVICES, PlaceColumns, place_columns
@@ -59,6 +60,8 @@ class PlacedSources:
         self._sessions = sessions
         self._definitions: tuple[Definition, ...] = ()
         self._views: tuple[PlacedSource, ...] = ()
+        self._queried: tuple[PlacedSource, ...] = ()
+        self._seen = -1  # when `_queried` was made, by the coordinator's count of changes
         self._took = 0.0
         self.badges: tuple[PlacedSource, ...] = ()
         self.devices: tuple[PlacedSource, ...] = ()
@@ -76,7 +79,10 @@ class PlacedSources:
             await asyncio.sleep(max(LOOK_SECONDS, SELDOM * self._took))
 
     async def look(self) -> None:
-        """Find what there is now; views are bound only after definitions have changed.
+        """Find what there is now.
+
+        Views are bound only after definitions have changed, and queries gone through only after
+        one has begun, ended or failed, and then those with such columns.
 
         Raises:
             FederationError: They could not be bound in time.
@@ -86,7 +92,10 @@ class PlacedSources:
             await self._bind(definitions)
             self._definitions = definitions
         began = time.monotonic()
-        self.badges = (*self._queries(), *self._views)[:MAX_OFFERED]
+        changes = self._coordinator.query_changes()
+        if changes != self._seen:
+            self._queried, self._seen = self._queries(), changes
+        self.badges = (*self._queried, *self._views)[:MAX_OFFERED]
         self._took = time.monotonic() - began
 
     async def start(self, source: PlacedSource, coordinator: CoordinatorApi) -> str:
@@ -103,20 +112,19 @@ class PlacedSources:
             return source.name
         return (await self._sessions.start(select_all(source.name), coordinator)).id
 
-    def _queries(self) -> list[PlacedSource]:
-        found = []
-        known: dict[int, PlaceColumns | None] = {}
-        for query in reversed(self._coordinator.queries(Origin.USER)):
+    def _queries(self) -> tuple[PlacedSource, ...]:
+        found: list[PlacedSource] = []
+        shows = self._coordinator.queries(Origin.USER, lambda s: _badge_columns(s) is not None)
+        for query in reversed(shows):
             ended = query.status in (QueryStatus.FAILED, QueryStatus.STOPPED)
-            schema = query.schema
-            if id(schema) not in known:  # equal queries have one
-                known[id(schema)] = place_columns(schema.names, schema.dtypes, BADGES)
-            columns = known[id(schema)]
-            if ended or query.emit != Emit.RELATION or not columns or columns.confidence is None:
+            columns = _badge_columns(query.schema)
+            if ended or query.emit != Emit.RELATION or columns is None:
                 continue
             title = query.name if query.name != query.id else f"query {query.id}"
             found.append(PlacedSource("query", query.id, title, columns))
-        return found
+            if len(found) == MAX_OFFERED:
+                break
+        return tuple(found)
 
     async def _bind(self, definitions: tuple[Definition, ...]) -> None:
         own = [d.name for d in definitions if isinstance(d, ViewDefinition) and not d.library]
@@ -186,6 +194,22 @@ class ReadablePlaces:
         return await self._placed.start(source, self._coordinator)
 
     def _readable(self, sources: tuple[PlacedSource, ...]) -> tuple[PlacedSource, ...]:
-        names = {("relation", found.name) for found in self._coordinator.definitions()}
-        names |= {("query", query.id) for query in self._coordinator.queries()}
-        return tuple(source for source in sources if (source.kind, source.name) in names)
+        relations = {found.name for found in self._coordinator.definitions()}
+        return tuple(
+            source
+            for source in sources
+            if (source.name in relations if source.kind == "relation" else self._runs(source.name))
+        )
+
+    def _runs(self, query: str) -> bool:
+        try:
+            self._coordinator.query(query)
+        except (KeyError, FederationError):  # it has ended, or may not be read
+            return False
+        return True
+
+
+def _badge_columns(schema: Schema) -> PlaceColumns | None:
+    """Return the columns that place badges, or None."""
+    columns = place_columns(schema.names, schema.dtypes, BADGES)
+    return columns if columns is not None and columns.confidence is not None else None

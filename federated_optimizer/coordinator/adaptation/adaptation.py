@@ -156,12 +156,13 @@ class Adaptation:
         """Let the queries of a run read an older one that computes the same, if there is one."""
         runs = self._queries.runs
         for run, known in tuple(self._known.items()):
-            older, live = runs.older_equal(run), runs.live(run)
+            older = runs.older_equal(run)
             if older is None or now - known.looked < known.pause(self._pause):
                 continue
             moving = self._moving.runs(with_new=True)
             if {run, older.run} & moving or not self._moving.has_room(known.bundle):
                 continue
+            live = runs.live(run)
             queries = [q for q in live if q.id in self._queries and q.bundle is known.bundle]
             if not (queries and is_quiet(queries[0]) and is_quiet(older)):
                 continue

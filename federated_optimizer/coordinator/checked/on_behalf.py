@@ -28,6 +28,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Origin,
     QueryInfo,
+    Shows,
     SiteInfo,
     StatementResult,
     Validation,
@@ -55,10 +56,12 @@ from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,
     readable,
+    refusal_of,
     refuse_reads,
     seen_in_network,
 )
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
+from federated_optimizer.coordinator.queries.listed_queries import infos_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.rights.statement_roles import check_action
@@ -130,8 +133,8 @@ class OnBehalf(CoordinatorApi):
     @property
     @override
     def sinks(self) -> SinkApi:
-        audit, ids = self._parts.shared.audit, self._readable()
-        return CheckedSinks(self._whole.sinks, audit, self._principal, ids.__contains__)
+        audit = self._parts.shared.audit
+        return CheckedSinks(self._whole.sinks, audit, self._principal, self._may_see)
 
     @property
     @override
@@ -173,9 +176,9 @@ class OnBehalf(CoordinatorApi):
         return await self._whole.shapes(names, principal=principal or self._principal)
 
     @override
-    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
-        ids = self._readable()
-        return tuple(info for info in self._whole.queries(origin) if info.id in ids)
+    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
+        found = readable(self._rights, self._principal, self._parts.queries.all(origin))
+        return infos_of(found, shows)
 
     @override
     def query(self, query_id: str) -> QueryInfo:
@@ -245,6 +248,10 @@ class OnBehalf(CoordinatorApi):
         return shown_network(queries.runs.network, queries.runs.leader, seen, most)
 
     @override
+    def query_changes(self) -> int:
+        return self._whole.query_changes()
+
+    @override
     async def check_network(self, *, rebuild: bool = False) -> IndexReport:
         self._check("check the network", "")
         found = await self._whole.check_network(rebuild=rebuild)
@@ -281,18 +288,17 @@ class OnBehalf(CoordinatorApi):
 
     @override
     def definitions(self) -> tuple[Definition, ...]:
-        ids = self._readable()
         return tuple(
             found
             for found in self._parts.shared.catalog_of(self._principal)
             if not isinstance(found, AlarmDefinition | SinkDefinition)
-            or self._id_of(found.query_name) in ids
+            or self._may_see(found.query_name)
         )
 
     @override
     def alarms(self) -> tuple[AlarmInfo, ...]:
-        ids = self._readable()
-        return shown_alarms(self._whole.alarms(), ids, self._rights.gate(self._principal))
+        infos, gate = self._whole.alarms(), self._rights.gate(self._principal)
+        return shown_alarms(infos, set(filter(self._may_see, (i.query for i in infos))), gate)
 
     @override
     def acknowledge(self, number: int) -> AlarmRow:
@@ -353,13 +359,10 @@ class OnBehalf(CoordinatorApi):
         refuse_reads(self._rights, self._principal, query)
         return query
 
-    def _readable(self) -> frozenset[str]:
-        found = readable(self._rights, self._principal, self._parts.queries.all())
-        return frozenset(query.id for query in found)
-
-    def _id_of(self, name: str) -> str:
+    def _may_see(self, name: str) -> bool:
+        """Return whether a query is there, by its id or name, and its answer may be read."""
         query = self._parts.queries.find(name)
-        return "" if query is None else query.id
+        return query is not None and refusal_of(self._rights, self._principal, query) is None
 
     def _check(self, action: str, target: str) -> None:
         try:

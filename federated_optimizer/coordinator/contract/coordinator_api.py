@@ -10,6 +10,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     ChangeBatch,
     Origin,
     QueryInfo,
+    Shows,
     SiteInfo,
     StatementResult,
     Validation,
@@ -239,8 +240,8 @@ class CoordinatorApi(NetworkApi, Protocol):
         """Return the columns of sources, tables and views by name, where they bind."""
         ...
 
-    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
-        """Return all queries, newest last."""
+    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
+        """Return all queries, newest last; `shows` tells which columns they are to have."""
         ...
 
     def query(self, query_id: str) -> QueryInfo:

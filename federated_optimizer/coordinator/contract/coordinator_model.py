@@ -1,6 +1,7 @@
 """Values that the coordinator gives the console, all frozen."""
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,9 @@ from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import ConnectorState, SiteRole, SiteState
+
+Shows = Callable[[Schema], bool] | None
+"""Whether queries with a schema are asked for; None: all are."""
 
 
 class QueryStatus(enum.StrEnum):

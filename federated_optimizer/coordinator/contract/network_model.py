@@ -153,6 +153,13 @@ class NetworkApi(Protocol):
         """Return the network of shared computations: at most `most` nodes, the most used first."""
         ...
 
+    def query_changes(self) -> int:
+        """Return what grows whenever queries begin or end, get new plans, fail or are well again.
+
+        Lists of queries need not be made again while it stays.
+        """
+        ...
+
     async def check_network(self, *, rebuild: bool = False) -> IndexReport:
         """Compare the computation index in the catalog with the runs; mend it on demand.
 

@@ -1,7 +1,7 @@
 """GRANT, REVOKE, SHOW GRANTS and ALTER USER, and the queries that rest on a right."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -9,6 +9,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import ResultKin
 from federated_optimizer.coordinator.contract.grant_model import Grant, Grantee, Quotas, Usage
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
+from federated_optimizer.coordinator.grants.maker_groups import MakerGroups
 from federated_optimizer.coordinator.grants.query_rights import queries_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -35,8 +36,8 @@ from streamsql.syntax.statements import Name, Option
 
 MAX_GRANTS = 50_000
 LOOK_MICROSECONDS = MICROSECONDS
-"""Between two looks at what accounts have become: one at 500 queries takes 6 ms. REVOKE looks at
-once."""
+"""Between two looks at what accounts have become: one costs what groups of
+queries with one maker and one run cost. REVOKE looks at once."""
 GRANT_COLUMNS = ("kind", "relation", "to", "name", "by", "since")
 
 
@@ -53,6 +54,7 @@ class GrantChanges:
         self._follows = False
         self._checked = 0
         self._refreshed: object = None
+        self._groups = MakerGroups(queries, shared.rights)
 
     def follow(self, account_of: Callable[[str], Account | None]) -> None:
         """Ask for accounts from now on, and stop what belongs to none."""
@@ -100,21 +102,26 @@ class GrantChanges:
         """Stop the queries that rest on a right which is gone, by name, with the reason."""
         rights = self._shared.rights
         self._check_refreshed()
-        for query in self._queries.all():
-            if self._shared.settings.host in query.problems:
-                continue
-            maker = rights.maker(MadeKind.QUERY, query.id)
+        for group in tuple(self._groups.all()):
+            first = group[0]
+            maker = rights.maker(MadeKind.QUERY, first.id)
             if maker is None:
-                reason = "whoever started it has no account any more"
-                self._stop(query, reason, "start it again", NOT_ALLOWED)
+                self._stop_of_gone(group)
                 continue
-            if maker is LOCAL and not any(read.within for read in query.reads):
+            if maker is LOCAL and not any(read.within for read in first.reads):
                 continue  # the federation itself may read everything
-            refused = next(rights.refusals(maker, query.reads), None)
+            refused = next(rights.refusals(maker, first.reads), None)
             if refused is not None:
-                self._stop(query, refused.reason, refused.hint, NOT_ALLOWED)
+                self._stop(group, refused.reason, refused.hint, NOT_ALLOWED)
                 continue
-            self._check_size(query, maker)
+            self._check_size(group, maker)
+
+    def _stop_of_gone(self, group: Sequence[RunningQuery]) -> None:
+        """Stop those whose maker is gone; the others' has only the name, and is seen next."""
+        rights = self._shared.rights
+        gone = [query for query in group if rights.maker(MadeKind.QUERY, query.id) is None]
+        reason = "whoever started it has no account any more"
+        self._stop(gone, reason, "start it again", NOT_ALLOWED)
 
     def _check_refreshed(self) -> None:
         """Plan views that are refreshed again where their makers' rights may have changed."""
@@ -125,20 +132,23 @@ class GrantChanges:
             self._publish_tables()
             self._refreshed = now
 
-    def _check_size(self, query: RunningQuery, maker: Principal) -> None:
+    def _check_size(self, group: Sequence[RunningQuery], maker: Principal) -> None:
+        """Stop the queries of a run that have become too large; they have one state."""
         quotas, who = self._shared.quotas.of(maker), f"{maker.role} {maker.name}"
-        rows, most = query.result.size, quotas.max_result_rows
-        if most is not None and rows > most:
-            reason = f"a result of {who} may have {most} rows, and this one has {rows}"
-            self._stop(query, reason, "aggregate or filter more", QUOTA_EXCEEDED)
+        run, most = group[0].run, quotas.max_result_rows
+        if most is not None and any(a.size > most for a in self._queries.runs.answers.of(run)):
+            for query in (query for query in group if query.result.size > most):
+                rows = query.result.size
+                reason = f"a result of {who} may have {most} rows, and this one has {rows}"
+                self._stop([query], reason, "aggregate or filter more", QUOTA_EXCEEDED)
             return
-        rows, most = query.flows.kept_rows(), quotas.max_state_rows
+        rows, most = group[0].flows.kept_rows(), quotas.max_state_rows
         if most is not None and rows > most:
             reason = (
                 f"a query of {who} may keep {most} rows at the sites, and this one keeps {rows}"
             )
             hint = "use a shorter window, or group by columns with fewer values"
-            self._stop(query, reason, hint, QUOTA_EXCEEDED)
+            self._stop(group, reason, hint, QUOTA_EXCEEDED)
 
     def usage(self, principal: Principal) -> Usage:
         """Return what somebody uses at the moment."""
@@ -150,8 +160,9 @@ class GrantChanges:
             planning_seconds=self._shared.quotas.planned(principal.name),
         )
 
-    def _stop(self, query: RunningQuery, reason: str, hint: str, code: str) -> None:
-        self._queries.fail(query, FederationError(reason, hint=hint, code=code))
+    def _stop(self, group: Iterable[RunningQuery], reason: str, hint: str, code: str) -> None:
+        for query in group:
+            self._queries.fail(query, FederationError(reason, hint=hint, code=code))
 
     async def _grant(self, statement: GrantStatement, principal: Principal) -> StatementResult:
         rights, now = self._shared.rights, self._shared.clock()

@@ -28,7 +28,20 @@ def readable(
     rights: ReadingRights, principal: Principal, queries: Iterable[RunningQuery]
 ) -> tuple[RunningQuery, ...]:
     """Return the queries whose results somebody may read."""
-    return tuple(query for query in queries if refusal_of(rights, principal, query) is None)
+    known: dict[frozenset[Read], bool] = {}  # thousands of queries read the same relations
+    return tuple(query for query in queries if _may_read(rights, principal, query.reads, known))
+
+
+def _may_read(
+    rights: ReadingRights,
+    principal: Principal,
+    reads: frozenset[Read],
+    known: dict[frozenset[Read], bool],
+) -> bool:
+    may = known.get(reads)
+    if may is None:
+        may = known[reads] = next(rights.refusals(principal, reads), None) is None
+    return may
 
 
 def seen_in_network(

@@ -19,7 +19,7 @@ class HeardReports:
 
     def output(self, run: str, site: str, batch: DeltaBatch) -> None:
         """Ingest a part of a result; whoever sends one of an unknown run is told to stop."""
-        if not self._queries.runs.readers(run):
+        if run not in self._queries.runs.names():  # a look-up, however many read it
             self._stop_unknown(run, site)
         # Of a query that was stopped for the size of its result the rest is on its way.
         for answer in self._queries.runs.answers.of(run):

@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.contract.presentation import (
 )
 from federated_optimizer.coordinator.queries.answers.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.answers.results import QueryResult
+from federated_optimizer.coordinator.queries.known_queries import KnownQueries
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.planning.changed_plans import changed_plans
@@ -75,7 +76,7 @@ class Queries:
         self._clock = shared.clock
         self.planner = planner
         self.unread = UnreadQueries(shared.settings)
-        self._running: dict[str, RunningQuery] = {}
+        self._running = KnownQueries()
         self.runs = SharedRuns(shared.settings.host)
         self.nodes = NetworkNodes(shared, self.runs)
         self.statuses = StatusRefresh(shared.settings, self.runs, self.fail)
@@ -102,16 +103,15 @@ class Queries:
 
     def everything(self) -> tuple[RunningQuery, ...]:
         """Return the queries and the hidden ones of nodes."""
-        return (*self._running.values(), *self.nodes.all())
+        return (*self._running.of(), *self.nodes.all())
 
-    def all(self) -> tuple[RunningQuery, ...]:
-        """Return the queries, newest last."""
-        return tuple(self._running.values())
+    def all(self, origin: Origin | None = None) -> tuple[RunningQuery, ...]:
+        """Return the queries, or those of an origin, newest last."""
+        return tuple(self._running.of(origin))
 
     def find(self, name: str) -> RunningQuery | None:
         """Return a query by id or name."""
-        named = (query for query in self._running.values() if query.name == name)
-        return self._running.get(name) or next(named, None)
+        return self._running.get(name) or self._running.named(name)
 
     # --- starting and stopping ---------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class Queries:
             query.join(leader, self._settings.host)
         elif deploy:
             self._deployment.publish(bundle)
-        self._running[query.id] = query
+        self._running.add(query)
         self.runs.enter(query)
         # One that begins while plans are made again may read a run that is yet to be planned.
         is_late = self.planning_since is not None and self.runs.reads_results(query.run)
@@ -206,7 +206,7 @@ class Queries:
 
     def stop(self, query: RunningQuery) -> QueryInfo:
         """End a query's readers, and withdraw its bundle unless other queries read it."""
-        self._running.pop(query.id, None)
+        self._running.discard(query)
         self.keep_nodes([query])
         self.runs.leave(query)
         query.result.end(QueryStatus.STOPPED, query.error)
@@ -388,7 +388,7 @@ class Queries:
             error.code, error.message, error.hint, self._clock(), host
         )
         query.result.stop()
-        self.runs.note(query.run)
+        self.runs.stopped(query)
         self.runs.touched[query.run] = None
         self.runs.network.note(query.run)
         if not self.runs.live(query.run):

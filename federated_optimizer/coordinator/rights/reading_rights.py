@@ -26,6 +26,7 @@ class ReadingRights:
 
     Attributes:
         version: Grows with every change.
+        queries_made: Grows whenever somebody is noted, or no longer, as the maker of a query.
         account_of: Returns an account by its name, or None. Until somebody says better there is
             none.
     """
@@ -35,6 +36,7 @@ class ReadingRights:
         self._grants: dict[str, dict[Grantee, Grant]] = {}
         self._makers = dict(stored.makers)
         self.version = 0
+        self.queries_made = 0
         self.account_of: Callable[[str], Account | None] = lambda _name: None
         for grant in stored.grants:
             self.grant(grant)
@@ -69,6 +71,8 @@ class ReadingRights:
             self._makers[made] = maker
         if made[0] == MadeKind.DEFINITION:
             self.version += 1
+        else:
+            self.queries_made += 1
 
     def maker(self, kind: MadeKind, name: str) -> Principal | None:
         """Return who made something, with the role that they have now; None: they are gone."""
@@ -77,6 +81,10 @@ class ReadingRights:
             return LOCAL
         account = self._account(maker.account, maker.at)
         return None if account is None else Principal(account.name, account.role)
+
+    def noted_maker(self, kind: MadeKind, name: str) -> Maker | None:
+        """Return the account that made something, there or gone; None: the federation itself."""
+        return self._makers.get((kind, name))
 
     def makers(self, kind: MadeKind) -> dict[str, str]:
         """Return the accounts that made something of a kind, by its name."""

@@ -99,7 +99,7 @@ class QueryStatements:
     async def stop_unread(self) -> None:
         """Stop the session queries that nobody reads any more."""
         async with self._shared.changing():
-            for query in self._queries.unread.abandoned(self._queries.all()):
+            for query in self._queries.unread.abandoned(self._queries.all(Origin.SESSION)):
                 await self.stop(query)
 
     async def deploy(

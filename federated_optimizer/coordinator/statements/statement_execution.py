@@ -25,6 +25,7 @@ from federated_optimizer.coordinator.grants.query_rights import (
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.planning_processes import Beside
+from federated_optimizer.coordinator.queries.listed_queries import infos_of
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -204,7 +205,7 @@ class StatementRunner:
                     "explaining the plan",
                 )
             case Show(kind=kind):
-                infos, ids = tuple(query.info() for query in running), {q.id for q in running}
+                infos, ids = infos_of(running), {q.id for q in running}
                 sites = self._sites()
                 gate = self._shared.rights.gate(principal)
                 alarms = shown_alarms(self._alarms.infos(), ids, gate)

@@ -6,6 +6,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from streamsql.algebra.streams import Emit
+from streamsql.errors import FederationError
 from ui.map.placed_sources import PlacedSources, ReadablePlaces
 from ui.map.session_queries import SessionQueries
 
@@ -79,6 +80,29 @@ def test_views_are_bound_again_only_after_definitions_have_changed(coordinator: 
     assert len(asked) == 2
 
 
+def test_queries_are_gone_through_only_after_one_has_begun_ended_or_failed(
+    coordinator: Any,
+) -> None:
+    placed = PlacedSources(coordinator, SessionQueries())
+
+    async def run() -> None:
+        for script in (HEARD, QUERY, QUERY):
+            await coordinator.execute(script)
+        await placed.look()
+        listed = coordinator.listed
+        for _ in range(10):
+            await placed.look()
+        assert coordinator.listed == listed
+        coordinator.set_status("q2", QueryStatus.FAILED, "too much work")
+        await placed.look()
+        assert [source.key for source in placed.badges] == ["query:q1"]
+        await coordinator.stop("q1")
+        await placed.look()
+        assert placed.badges == ()
+
+    asyncio.run(run())
+
+
 def test_a_device_column_places_links_before_a_receiver_column(coordinator: Any) -> None:
     places = """CREATE TABLE standing (device TEXT, room TEXT)
       WITH (source = 'csv', path = 'standing.csv')"""
@@ -91,8 +115,10 @@ def test_a_reader_is_offered_what_they_may_read(coordinator: Any) -> None:
         def definitions(self) -> Any:
             return tuple(d for d in coordinator.definitions() if d.name != "own")
 
-        def queries(self) -> Any:
-            return tuple(q for q in coordinator.queries() if q.id != "q2")
+        def query(self, query_id: str) -> Any:
+            if query_id == "q2":
+                raise FederationError("it may not be read", code="not_allowed")
+            return coordinator.query(query_id)
 
     async def run() -> None:
         placed = PlacedSources(coordinator, SessionQueries())

@@ -153,7 +153,7 @@ class ReadableOffers:
         return None if self.runs.is_tried(leader) else leader
 
     def _is_node(self, run: str) -> bool:
-        return all(query.origin == Origin.NODE for query in self.runs.live(run))
+        return next(self.runs.seen(run), None) is None  # however many read it
 
     # --- what a query may read ----------------------------------------------------------------
 

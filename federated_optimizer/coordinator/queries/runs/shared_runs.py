@@ -29,8 +29,6 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 _ROLES = {Engine.GATEWAY: SiteRole.GATEWAY, Engine.BASE: SiteRole.BASE}
-
-
 _NOTHING: Mapping[str, Feed] = {}
 
 
@@ -58,6 +56,7 @@ class SharedRuns:
         self.entered: set[str] = set()
         self.touched: dict[str, None] = {}
         self._readers: dict[str, dict[str, RunningQuery]] = {}
+        self._live: dict[str, dict[str, RunningQuery]] = {}  # those that we have not stopped
         self.answers = AnswerIndex(self._readers)
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
@@ -128,7 +127,7 @@ class SharedRuns:
 
     def live(self, run: str) -> tuple[RunningQuery, ...]:
         """Return the queries that read a run."""
-        return tuple(q for q in self.readers(run) if self._host not in q.problems)
+        return tuple(self._live.get(run, {}).values())
 
     def shown(self, run: str) -> tuple[RunningQuery, ...]:
         """Return what reads a run, without what is only tried."""
@@ -136,8 +135,7 @@ class SharedRuns:
 
     def leader(self, run: str) -> RunningQuery | None:
         """Return a query that knows all that has come of a run, or None."""
-        readers = self._readers.get(run, {}).values()
-        return next((query for query in readers if self._host not in query.problems), None)
+        return next(iter(self._live.get(run, {}).values()), None)
 
     def alike(self, planned: Planned) -> RunningQuery | None:
         """Return a query of the oldest run that computes what is planned; None: there is none.
@@ -272,11 +270,11 @@ class SharedRuns:
 
     def sharers(self, query: RunningQuery) -> tuple[RunningQuery, ...]:
         """Return the other queries that read the run of a query."""
-        return tuple(other for other in self._seen(query.run) if other is not query)
+        return tuple(other for other in self.seen(query.run) if other is not query)
 
-    def _seen(self, run: str) -> Iterator[RunningQuery]:
+    def seen(self, run: str) -> Iterator[RunningQuery]:
         """Yield the queries of a run that somebody has asked for."""
-        for query in self.live(run):
+        for query in self._live.get(run, {}).values():
             if query.id not in self._tried and query.origin != Origin.NODE:
                 yield query
 
@@ -308,7 +306,7 @@ class SharedRuns:
             copied = {} if bundle.fragment(name).consumer else self._given.get(printed, {})
             # Two results of other names are equal by chance; neither run reads the other.
             runs = [other for other in self._parts.get(printed, {}) if other not in {run, *copied}]
-            queries = tuple(query for other in runs for query in self._seen(other))
+            queries = tuple(query for other in runs for query in self.seen(other))
             if queries:
                 found[name] = queries
         return found
@@ -320,6 +318,8 @@ class SharedRuns:
         self.entered.add(run)
         self.touched[run] = None
         self._readers.setdefault(run, {})[query.id] = query
+        if self._host not in query.problems:
+            self._live.setdefault(run, {})[query.id] = query
         self.answers.enter(query)
         self.fed.put(run, query.bundle.feeds)
         self.network.note(run)
@@ -343,6 +343,15 @@ class SharedRuns:
         self.fed.note(run)
         self.doubtful.note(run)
 
+    def is_stopped(self, query: RunningQuery) -> bool:
+        """Whether a query reads its run no more, and is only listed."""
+        return query.id not in self._live.get(query.run, {})
+
+    def stopped(self, query: RunningQuery) -> None:
+        """Note that we have stopped a query: it is listed, and reads its run no more."""
+        self._live.get(query.run, {}).pop(query.id, None)
+        self.note(query.run)
+
     def leave(self, query: RunningQuery) -> None:
         """Note that a query reads its run no more; call it before its bundle is another one."""
         self.changes += 1
@@ -351,6 +360,7 @@ class SharedRuns:
         self.fed.note(run)
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
+        self._live.get(run, {}).pop(query.id, None)
         if self.leader(run) is not leader:
             self.doubtful.note(run)  # while it is known what it has given
         self.network.note(run)
@@ -361,6 +371,7 @@ class SharedRuns:
             self.fed.put(run, ())
         if not readers:
             self._readers.pop(run, None)
+            self._live.pop(run, None)
             self.answers.forget(run)
 
     def _unknown(self, run: str) -> None:
