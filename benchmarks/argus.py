@@ -1,7 +1,8 @@
 """Size, updates and registrations of hundreds of queries in one network, by a thesis' protocol.
 
     python -m benchmarks.argus [--quick | --full] [--scale 0.05] [--sets fed med ...]
-        [--configurations off all ...] [--queries N] [--minutes 26] [--json] [--out docs/results]
+        [--configurations off all ...] [--queries N] [--batch ROWS] [--minutes 26] [--json]
+        [--out docs/results]
 
 A gateway has a stream, a base site gathers answers; both are in one process, over the simulated
 network. Queries are registered one by one into the running network, which has data in it. After
@@ -19,7 +20,10 @@ each round of 100 (aggregates: 50) all configurations take the same batches of n
     registration    CPU until the first answer is there: planning, and filling from the history
 
 The thesis has 300,000 transfers (600,000 admissions) and batches of 4,000; --scale multiplies all
-of it. Rows of all configurations are compared after each round, and with DuckDB's at the end.
+of it, --batch sets the rows of a batch alone. What sharing saves grows with the batch: what an
+update takes for each answer that changes, besides its rows, is not shared.
+
+Rows of all configurations are compared after each round, and with DuckDB's at the end.
 A configuration that has used up --budget seconds of CPU runs no more: its further queries are only
 planned, for the size of the network, until it has used up --size-budget. Sets of drawn queries have
 a part of both. A set is not begun after --minutes. Rows that differ are an error; a claim that is
@@ -30,6 +34,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +86,7 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str
             "sets": options.sets,
             "configurations": options.configurations,
             "updates": options.updates,
+            **({"batch": options.batch} if options.batch else {}),
             "budget": options.budget,
             "size_budget": options.size_budget,
         },
@@ -104,6 +110,8 @@ def _measured(name: str, options: argparse.Namespace, say: Callable[[str], None]
     )
     batches = batches_needed(len(texts), protocol)
     sizes = thesis_sizes(chosen.history, BATCH, batches, options.scale)
+    if options.batch:
+        sizes = replace(sizes, batch=options.batch)
     say(f"{chosen.title}: {len(texts)} queries over {sizes.history:,} rows")
     stream = chosen.stream(sizes, SEED)
     return {
@@ -172,6 +180,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--sets", nargs="+", choices=SETS, help="sets of queries")
     parser.add_argument("--configurations", nargs="+", choices=CONFIGURATIONS)
     parser.add_argument("--queries", type=int, help="of each set at most")
+    parser.add_argument("--batch", type=int, help="rows of a batch, instead of 4,000 by the scale")
     parser.add_argument("--updates", type=int, help="batches after each round")
     parser.add_argument("--budget", type=float, help="seconds of CPU of a configuration in a set")
     parser.add_argument(

@@ -173,12 +173,13 @@ def _sizes(runner: _Runner, figures: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _times(runner: _Runner, updates: Sequence[Update], figures: dict[str, Any]) -> dict[str, float]:
+def _times(runner: _Runner, updates: Sequence[Update], figures: dict[str, Any]) -> dict[str, Any]:
     """Return what is written of a network that runs after a round."""
     seconds = [each.seconds for each in updates]
     latencies = [1_000 * each for each in runner.answering]
     return {
         "mb": round(figures["mb"], 1),
+        "update_ms": [round(1_000 * each, 3) for each in seconds],
         "update_ms_median": round(1_000 * median(seconds), 3),
         "update_ms_mean": round(1_000 * fmean(seconds), 3),
         "update_ms_max": round(1_000 * max(seconds), 3),

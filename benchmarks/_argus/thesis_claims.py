@@ -1,6 +1,7 @@
 """Claims of the thesis, and goals of the product, each against what was measured here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks._argus.configurations import OFF
@@ -13,6 +14,8 @@ LATEST = 0
 """The round with the most queries that both configurations have reached."""
 
 _SIZE, _UPDATE, _RATE = "weighted", "update_ms_median", "registrations_a_second"
+_EACH = "update_ms"
+"""Of each batch of a round, in order: the same batches in all configurations."""
 
 
 class Verdict(NamedTuple):
@@ -128,15 +131,25 @@ def _both(found: Found | None, other: str, label: str) -> list[tuple[int, Mappin
 
 
 def _never_slower(name: str, found: Found) -> Verdict:
+    """Judge by the median of what each batch took in one over the other.
+
+    Batches of a round change up to three times as many rows as others: the medians of both may be
+    of different batches, and on a busy machine differ by a quarter where no batch does.
+    """
     words = f"{name}: “{ALL}” is never slower than “{MATCH_PLAN}”"
-    both = _both(found, MATCH_PLAN, _UPDATE)
+    both = _both(found, MATCH_PLAN, _EACH)
     if not both:
         return Verdict(words, "slower up to 300 (fed)", "not measured", None)
     slowest = max(
-        (by_name[ALL][_UPDATE] / by_name[MATCH_PLAN][_UPDATE], queries) for queries, by_name in both
+        (_median_ratio(by_name[ALL][_EACH], by_name[MATCH_PLAN][_EACH]), queries)
+        for queries, by_name in both
     )
     told = f"at most {slowest[0]:.2f} times as long (at {slowest[1]} queries)"
     return Verdict(words, "slower up to 300 (fed)", told, slowest[0] <= NEVER_SLOWER)
+
+
+def _median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    return median(mine / other for mine, other in zip(ours, theirs, strict=True))
 
 
 def _registrations(name: str, found: Found) -> Verdict:
