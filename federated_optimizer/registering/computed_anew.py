@@ -25,7 +25,8 @@ from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.registering.registration_terms import NewNode, Planning
 from federated_optimizer.sharing.computation_index import Allowed, Found
 from federated_optimizer.sharing.sharing_step import SharedPlan
-from streamsql.algebra.operators import Plan, RemoteSource, Scan, walk_plan
+from streamsql.algebra.operators import Plan, RemoteSource, Scan, Window, WindowKind, walk_plan
+from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle
 
 MAX_COMPARED = 3
@@ -41,6 +42,9 @@ To plan another way takes 20 to 150 ms, as much as that costs in a minute. And p
 steps of one row: of many at once a row takes a quarter or less.
 """
 
+
+SURE = 4.0
+"""By so much more than a first guess a node may hand on."""
 
 FEW = 0.5
 """Of the changes of a node, where a query only chooses some of its rows: else it reads them."""
@@ -138,7 +142,8 @@ class _Prices:
         return (
             is_result
             and MANY_ROWS <= found.rows < float("inf")
-            and all(map(self._is_known, (offer.plan, found.wanted)))
+            and self._may_hand_much(found)
+            and self._is_counted(found)
             and self._handed(found) >= MUCH_HANDED
         )
 
@@ -146,14 +151,30 @@ class _Prices:
         wanted, handed = map(self._estimating.of, (found.wanted, found.offer.plan))
         return wanted.events < FEW * handed.events
 
-    def _is_known(self, plan: Plan) -> bool:
-        """Return whether all is counted that the estimate of a plan rests on."""
-        for node in walk_plan(plan):
+    def _is_counted(self, found: Found) -> bool:
+        """Return whether all is counted that estimates of a node and of what is wanted rest on."""
+        return not any(map(self._assumed, (found.offer.plan, found.wanted)))
+
+    def _assumed(self, plan: Plan) -> tuple[str, ...]:
+        return self._estimating.of(plan).assumed
+
+    def _may_hand_much(self, found: Found) -> bool:
+        """Return whether it is known how often a node's rows change, and that may be often.
+
+        Each row changes with those that it is made of: that is as good as no work, and estimating a
+        chain of joins takes a tenth of a registration.
+        """
+        rates = 0.0
+        for node in walk_plan(found.offer.plan):
             if isinstance(node, Scan):
                 facts = self._known.sources.get(node.source.lower())
                 if facts is None or facts.rows is None or facts.changes is None:
                     return False
-        return not self._estimating.of(plan).assumed
+                rates += facts.changes / max(facts.rows, 1.0)
+            elif isinstance(node, Window) and node.kind == WindowKind.RANGE and node.size:
+                rates += 2 * MICROSECONDS / node.size
+        handed = found.rows * rates * self._speeds.base.filter / 1_000
+        return handed * SURE >= MUCH_HANDED
 
     def _handed(self, found: Found) -> float:
         """Return the milliseconds a second of looking at what an offer hands on to the query."""

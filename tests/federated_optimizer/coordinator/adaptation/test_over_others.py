@@ -410,7 +410,8 @@ MANY_CHANGES = {"link": (1_000.0, 0.01), "roomsensor": (10.0, 100.0)}
 def compares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small nodes are compared, and rows and changes of sources are all that has to be counted."""
     monkeypatch.setattr(computed_anew, "MANY_ROWS", 0)
-    monkeypatch.setattr(computed_anew._Prices, "_is_known", lambda *_: True)
+    for gate in ("_may_hand_much", "_is_counted"):
+        monkeypatch.setattr(computed_anew._Prices, gate, lambda *_: True)
 
 
 async def pairs_and_odd(harness: Any, federation: Any, facts: Any) -> tuple[Any, str, str]:
