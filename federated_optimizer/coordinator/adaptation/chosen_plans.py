@@ -51,7 +51,7 @@ def chosen(
     found, least = None, now
     for number, each in enumerate(candidates):
         best, value = weighing.value(least), weighing.value(each.cost)
-        is_much = MUCH * value < min(best, weighing.value(now) + 1e-9)
+        is_much = MUCH * value < min(best, weighing.value(now))
         is_less = (
             each.reads_results
             and each.sends_nothing

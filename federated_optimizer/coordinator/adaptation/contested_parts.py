@@ -43,7 +43,7 @@ def is_contested(
     if any(not stay.has_part(part) for part in left & new):
         return True
     later = [moves[number] for number in moves.keys() - known]
-    joined = {part for move in later for part in _joined(runs, move)}
+    joined = {part for move in later for part in parts_under(runs, move.trial.bundle)}
     own = {(before.query, fragment.id) for fragment in before.own}
     stay = _Needed(runs, {move.trial.run for move in later} | {before.query})
     return any(not stay.has_part(part) for part in joined & ((old | own) - new))
@@ -70,13 +70,9 @@ def _is_result(bundle: FragmentBundle, name: str) -> bool:
 
 
 def _left(runs: SharedRuns, move: Move) -> set[Part]:
-    """Return the parts that queries which move rest on, or run, and will not then."""
+    """Return the parts that queries which move rest on, or run; their new run may keep some."""
     own = {(move.run, fragment.id) for fragment in move.left.own}
-    return (parts_under(runs, move.left) | own) - parts_under(runs, move.trial.bundle)
-
-
-def _joined(runs: SharedRuns, move: Move) -> set[Part]:
-    return parts_under(runs, move.trial.bundle) - parts_under(runs, move.left)
+    return parts_under(runs, move.left) | own
 
 
 class _Needed:

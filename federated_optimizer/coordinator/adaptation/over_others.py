@@ -194,6 +194,7 @@ def _difference(whole: Cost, part: Cost) -> Cost:
         cpu=max(whole.cpu - part.cpu, 0.0),
         state=max(whole.state - part.state, 0.0),
         engine=max(whole.engine - part.engine, 0.0),
+        derived=max(whole.derived - part.derived, 0.0),
     )
 
 

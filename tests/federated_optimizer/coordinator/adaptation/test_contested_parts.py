@@ -117,6 +117,20 @@ def test_a_choice_waits_for_who_leaves_the_run_that_it_reads(runs: Runs) -> None
     assert not contested(runs, mine, bundle("q5", ("q3", LEAF)), moving)
 
 
+def test_a_choice_waits_for_who_leaves_it_alone_with_what_it_goes_on_to_read(runs: Runs) -> None:
+    mine, other = runs.put("q2", NODE), runs.put("q3", NODE)
+    assert contested(runs, mine, bundle("q5", NODE, ("q9", LEAF)), move(other, runs.put("q4")))
+    stays = move(other, runs.put("q4", NODE))
+    assert not contested(runs, mine, bundle("q5", NODE, ("q9", LEAF)), stays)
+
+
+def test_a_choice_waits_for_no_move_that_reads_something_else(runs: Runs) -> None:
+    mine, other = runs.put("q2"), runs.put("q3", ("q8", LEAF))
+    moving = move(other, runs.put("q4"))
+    assert not contested(runs, mine, bundle("q5", NODE), moving), "it is alone with it anyhow"
+    assert not contested(runs, runs.put("q2", NODE), bundle("q5"), moving)
+
+
 def test_two_that_come_to_one_node_wait_for_nobody(runs: Runs) -> None:
     mine, other = runs.put("q2"), runs.put("q3")
     moving = move(other, runs.put("q4", NODE))

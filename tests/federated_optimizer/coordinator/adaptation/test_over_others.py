@@ -1,12 +1,14 @@
 """A query moves to the result of a newer run where it sends much less then, and says so."""
 
+from dataclasses import astuple
 from typing import Any
 
 import pytest
 
 from federated_optimizer.coordinator.adaptation.moves import Moves
-from federated_optimizer.coordinator.adaptation.over_others import reads_results
+from federated_optimizer.coordinator.adaptation.over_others import _Prices, reads_results
 from federated_optimizer.coordinator.adaptation.reconsidered import reconsider
+from federated_optimizer.coordinator.queries.planned_queries import planned_of
 from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.registering import computed_anew
@@ -197,6 +199,31 @@ def test_a_move_takes_the_work_of_filling_and_of_a_minute_beside(harness: Any) -
         assert found.work.after.kept == found.after.cost.state < found.before.cost.state
         # Readings take the same way to the answer.
         assert found.after.cost.milliseconds == found.before.cost.milliseconds > 0
+
+    harness.run(scenario)
+
+
+def test_what_runs_has_one_price_also_as_another_plan_for_it(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, counts, names = await two_with_a_node(harness, federation, adapt=0.0)
+        tell(coordinator, {"link": (1_000.0, 1.0), "roomsensor": (10.0, 1.0)})
+        wide = await harness.start_query(coordinator, ALL)
+        narrow = await harness.start_query(coordinator, OPEN)
+        for left_alone in (False, True):
+            for query in (narrow, counts, names):
+                running, adapting = coordinator._queries.find(query), coordinator._adaptation
+                again = adapting._fed(planned_of(running), running.run)
+                offers = coordinator._queries.offers.looked()
+                prices = _Prices(adapting._planner, offers, running.run)
+                assert prices.caused().cpu > 0
+                # A run of which only leaves are read has a result of no rows, which takes steps.
+                near = pytest.approx(astuple(prices.caused()), rel=0.1)
+                assert astuple(prices.caused(again)) == near
+                if query == narrow:
+                    assert prices.has_company == left_alone
+                    assert (prices.caused().bytes > 0) == left_alone, "it causes the node"
+            if not left_alone:
+                await coordinator.stop(wide)
 
     harness.run(scenario)
 
