@@ -29,6 +29,8 @@ SHORTER = {
     "recursive_figures": ("--figures", "16"),
 }
 """Of those that take long even with --quick, what is enough to print JSON."""
+COMMAND_LINE = {"compare_and_print": "_compared_networks"}
+"""Functions that add options for several benchmarks, and the module that has each."""
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <graph edgedefault="undirected">
 <node id="a"/><node id="b"/><node id="c"/>
@@ -60,15 +62,23 @@ def printed(name: str, *more: str) -> Any:
     return json.loads(done.stdout)
 
 
+def sources_of(name: str) -> list[ast.AST]:
+    """Return the parsed source of a benchmark, and of the command line that it shares."""
+    tree = ast.parse((BENCHMARKS / f"{name}.py").read_text(encoding="utf-8"))
+    calls = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    shared = COMMAND_LINE.keys() & calls
+    return [tree, *(tree for each in shared for tree in sources_of(COMMAND_LINE[each]))]
+
+
 def options_of(name: str) -> dict[str, dict[str, object]]:
     """Return the options that a benchmark's source adds, with their plain settings."""
-    tree = ast.parse((BENCHMARKS / f"{name}.py").read_text(encoding="utf-8"))
     return {
         node.args[0].value: {
             word.arg: word.value.value
             for word in node.keywords
             if word.arg and isinstance(word.value, ast.Constant)
         }
+        for tree in sources_of(name)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
