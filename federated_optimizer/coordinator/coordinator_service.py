@@ -20,13 +20,14 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     UnknownQueryError,
 )
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ALL,
     AlarmInfo,
     Origin,
     QueryInfo,
-    Shows,
     SiteInfo,
     StatementResult,
     Validation,
+    Wanted,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.people_model import Account
@@ -268,8 +269,8 @@ class Coordinator(OpenedRooms):
         return await self._turns.shapes(names, principal or LOCAL)
 
     @override
-    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
-        return infos_of(self._queries.all(origin), shows)
+    def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
+        return infos_of(self._queries.all(origin), wanted)
 
     @override
     def query_changes(self) -> int:

@@ -29,6 +29,7 @@ from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.audit_model import Audit, AuditEntry, Outcome
 from federated_optimizer.coordinator.contract.coordinator_api import Figures
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ALL,
     AlarmInfo,
     Change,
     ChangeBatch,
@@ -37,10 +38,10 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryInfo,
     QueryStatus,
     ResultKind,
-    Shows,
     SiteInfo,
     StatementResult,
     Validation,
+    Wanted,
     alarm_info,
 )
 from federated_optimizer.coordinator.contract.cost_model import CostConstant, CostsApi, Measured
@@ -529,12 +530,19 @@ class FakeCoordinator:
         """Check that names can be read."""
         return {name: validate(select_all(name), self.catalog) for name in names}
 
-    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
         """List queries."""
         infos = [running.info for running in self.running.values()]
         self.listed += len(infos)
-        asked = (info for info in infos if shows is None or shows(info.schema))
-        return tuple(info for info in asked if origin is None or info.origin == origin)
+        words = wanted.words.lower().split()
+        asked = [
+            info
+            for info in infos
+            if origin in {None, info.origin}
+            and (wanted.shows is None or wanted.shows(info.schema))
+            and all(word in f"{info.id} {info.name} {info.text}".lower() for word in words)
+        ]
+        return tuple(asked if wanted.most is None else asked[max(len(asked) - wanted.most, 0) :])
 
     def query_changes(self) -> int:
         """Return another number whenever a query is another one, or stands otherwise."""

@@ -18,7 +18,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
     UnknownQueryError,
 )
-from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo, Wanted
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.planning_processes import wanted_until
 from streamsql.algebra.streams import Emit
@@ -163,10 +163,14 @@ async def validate(body: Text, request: Request, coordinator: Coordinator) -> di
 
 @router.get("/queries")
 async def queries(
-    coordinator: Coordinator, origin: Annotated[Origin | None, Query()] = None
+    coordinator: Coordinator,
+    origin: Annotated[Origin | None, Query()] = None,
+    words: Annotated[str, Query(max_length=1_000)] = "",
+    most: Annotated[int | None, Query(ge=1)] = None,
 ) -> list[dict[str, Any]]:
-    """List queries, newest last."""
-    return [query_object(query) for query in coordinator.queries(origin)]
+    """List queries, newest last: those with all `words` in id, name or text, the newest `most`."""
+    wanted = Wanted(words=words, most=most)
+    return [query_object(query) for query in coordinator.queries(origin, wanted)]
 
 
 @router.get("/queries/{query_id}")

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus, Wanted
 from federated_optimizer.coordinator.statements.statement_validation import select_all
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -114,8 +114,8 @@ class PlacedSources:
 
     def _queries(self) -> tuple[PlacedSource, ...]:
         found: list[PlacedSource] = []
-        shows = self._coordinator.queries(Origin.USER, lambda s: _badge_columns(s) is not None)
-        for query in reversed(shows):
+        wanted = Wanted(shows=lambda schema: _badge_columns(schema) is not None)
+        for query in reversed(self._coordinator.queries(Origin.USER, wanted)):
             ended = query.status in (QueryStatus.FAILED, QueryStatus.STOPPED)
             columns = _badge_columns(query.schema)
             if ended or query.emit != Emit.RELATION or columns is None:

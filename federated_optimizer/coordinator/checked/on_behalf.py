@@ -25,13 +25,14 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     Subscription,
 )
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ALL,
     AlarmInfo,
     Origin,
     QueryInfo,
-    Shows,
     SiteInfo,
     StatementResult,
     Validation,
+    Wanted,
 )
 from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
@@ -176,9 +177,9 @@ class OnBehalf(CoordinatorApi):
         return await self._whole.shapes(names, principal=principal or self._principal)
 
     @override
-    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
         found = readable(self._rights, self._principal, self._parts.queries.all(origin))
-        return infos_of(found, shows)
+        return infos_of(found, wanted)
 
     @override
     def query(self, query_id: str) -> QueryInfo:

@@ -6,14 +6,15 @@ from typing import Protocol
 from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ALL,
     AlarmInfo,
     ChangeBatch,
     Origin,
     QueryInfo,
-    Shows,
     SiteInfo,
     StatementResult,
     Validation,
+    Wanted,
 )
 from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
@@ -240,8 +241,8 @@ class CoordinatorApi(NetworkApi, Protocol):
         """Return the columns of sources, tables and views by name, where they bind."""
         ...
 
-    def queries(self, origin: Origin | None = None, shows: Shows = None) -> tuple[QueryInfo, ...]:
-        """Return all queries, newest last; `shows` tells which columns they are to have."""
+    def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
+        """Return all queries, or those that are asked for, newest last."""
         ...
 
     def query(self, query_id: str) -> QueryInfo:

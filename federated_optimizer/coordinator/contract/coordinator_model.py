@@ -12,8 +12,23 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import ConnectorState, SiteRole, SiteState
 
-Shows = Callable[[Schema], bool] | None
-"""Whether queries with a schema are asked for; None: all are."""
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Queries that a list is asked for: all that fit, or the newest of them.
+
+    Attributes:
+        shows: Tells of columns whether queries that have them are asked for; None: all are.
+        words: Each of them, in any case, is in the id, the name or the text of a query.
+        most: The number of queries at most; None: any number.
+    """
+
+    shows: Callable[[Schema], bool] | None = None
+    words: str = ""
+    most: int | None = None
+
+
+ALL = Wanted()
 
 
 class QueryStatus(enum.StrEnum):

@@ -1,30 +1,22 @@
 """Running queries as lists show them: many of one answer for the price of one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, Shows
+from federated_optimizer.coordinator.contract.coordinator_model import ALL, QueryInfo, Wanted
 from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, Standing
 from streamsql.wire.fragments import FragmentBundle
 
 
-def infos_of(queries: Iterable[RunningQuery], shows: Shows = None) -> tuple[QueryInfo, ...]:
-    """Return queries as lists show them, each answer looked at once.
+def infos_of(queries: Sequence[RunningQuery], wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
+    """Return queries as lists show them, oldest first as they are given.
 
-    Args:
-        queries: Those of which some are listed.
-        shows: Tells of a schema whether queries are listed that have it; None: all are.
+    Work: that of those which are listed, each answer looked at once, and of the others a
+    comparison each until there are enough.
     """
     known: dict[RunAnswer, Standing] = {}
-    listed: dict[int, bool] = {}  # by identity: equal queries have one schema
     found = []
-    for query in queries:
-        if shows is not None:
-            schema = query.bundle.schema
-            if id(schema) not in listed:
-                listed[id(schema)] = shows(schema)
-            if not listed[id(schema)]:
-                continue
+    for query in queries if wanted is ALL else _chosen(queries, wanted):
         answer = query.result.answer
         if query.result in answer.stopped:
             found.append(query.info())
@@ -33,6 +25,29 @@ def infos_of(queries: Iterable[RunningQuery], shows: Shows = None) -> tuple[Quer
             known[answer] = query.standing()
         found.append(query.info(known[answer]))
     return tuple(found)
+
+
+def _chosen(queries: Sequence[RunningQuery], wanted: Wanted) -> list[RunningQuery]:
+    """Return the queries that are asked for, oldest first."""
+    words = wanted.words.lower().split()
+    listed: dict[int, bool] = {}  # by identity: equal queries have one schema
+    found: list[RunningQuery] = []
+    for query in reversed(queries):
+        if len(found) == wanted.most:
+            break
+        if wanted.shows is not None:
+            schema = query.bundle.schema
+            if id(schema) not in listed:
+                listed[id(schema)] = wanted.shows(schema)
+            if not listed[id(schema)]:
+                continue
+        if words:
+            said = f"{query.id} {query.name} {query.text}".lower()
+            if not all(word in said for word in words):
+                continue
+        found.append(query)
+    found.reverse()
+    return found
 
 
 def is_outgrown(bundle: FragmentBundle, queries: Iterable[RunningQuery]) -> bool:

@@ -882,7 +882,7 @@ export interface HistoryTrial {
 
 // What a path answers.
 
-export type GetAnswer<P extends string> = P extends "/api/queries"
+export type GetAnswer<P extends string> = P extends "/api/queries" | `/api/queries?${string}`
   ? Query[]
   : P extends "/api/history/trials"
     ? HistoryTrial[]

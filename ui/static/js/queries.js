@@ -1,15 +1,15 @@
 // The query console: editor, running queries, live rows.
 import { mount } from "/static/vendor/editor.js";
-import { age, count, extent, get, make, post, problemOf, request } from "./api.js";
+import { age, count, extent, get, post, problemOf, request } from "./api.js";
 import { logChanges } from "./change_log.js";
 import { showPlan } from "./plan_panel.js";
 import { showProblem } from "./problem_box.js";
-import { item, waitingText } from "./query_list.js";
+import { listed, showList, waitingText } from "./query_list.js";
 import { RowsTable } from "./rows_table.js";
 import { statements } from "./statement_count.js";
 import { againWhileSeen, whileSeen } from "./while_seen.js";
 import { WhyPanel } from "./why.js";
-import { byId, focusOn, focusedIn } from "./elements.js";
+import { byId } from "./elements.js";
 
 /** @import { Change, Changes, Problem, Query, Result, Status } from "./payloads.d.ts" */
 
@@ -30,6 +30,7 @@ let ticket = 0; // of the newest selection: older answers are dropped
 /** @type {Query | null} */
 let shown = null; // the query shown, as it was when chosen
 let seen = false; // whether the page is
+let lists = 0; // number of the newest list: an older answer does not take its place
 let wish = 0; // number of the user's newest wish: the answer to an older one does not take its place
 const table = new RowsTable(byId("rows", HTMLTableElement), (row) => shown && why.ask(shown, row));
 const why = new WhyPanel(byId("why"), {
@@ -132,23 +133,21 @@ async function explain() {
 
 async function list() {
   const before = selected;
-  let queries;
+  const words = byId("find", HTMLInputElement).value;
+  const mine = (lists += 1);
+  let answer;
   try {
-    queries = (await get("/api/queries")).filter((q) => q.origin === "user" || q.id === selected);
+    answer = await listed(words, before);
   } catch (error) {
     if (problemOf(error).lost) lose(LOST);
     return;
   }
   found();
-  const focused = focusedIn(byId("queries"))?.dataset.query;
-  const items = queries.reverse().map((query) => item(query, selected, choose));
-  byId("queries").replaceChildren(
-    ...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]),
-  );
-  if (focused) focusOn(byId("queries"), `[data-query="${CSS.escape(focused)}"]`);
-  const current = queries.find((q) => q.id === selected);
-  if (current) facts(current);
-  else if (before && before === selected) ended();
+  if (mine !== lists) return; // a newer one is asked for
+  showList(answer.queries, words, selected, choose);
+  if (!before || before !== selected) return;
+  if (answer.current) facts(answer.current);
+  else ended();
 }
 
 /** The console answers: what was said of its silence goes. */
@@ -377,6 +376,7 @@ get("/api/definitions")
 const wanted = new URLSearchParams(location.search).get("query");
 if (wanted) choose(wanted);
 againWhileSeen(list, 2000);
+byId("find").addEventListener("input", () => void list());
 whileSeen(
   () => {
     seen = true;
