@@ -19,7 +19,8 @@ from tests.random_queries.tables import case_of
 
 pytestmark = pytest.mark.postgres
 
-RUNS = 8
+RUNS = 4
+"""Of planted faults the first three seeds that find one are mostly below 200 (decision 165)."""
 SEEDS = 250
 MOST_NOT_JUDGED = 0.08
 MOST_REFUSED = 0.02
