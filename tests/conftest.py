@@ -123,6 +123,10 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # DuckDB prints what it believes to be leaked if its module is never freed
+
+
 @cache
 def needs_services(file: Path) -> bool:
     """Look into a file of tests for a mark of those that start services."""
