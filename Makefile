@@ -68,8 +68,9 @@ FAST = -q -rs --dist worksteal -m "not ($(MARKED))" -o cache_dir=.pytest_cache/f
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 	$(BIN)/pytest $(FAST) -n 2 $(ARGS)
 
-# The same, for `make test`: gives way to services, so no limit of a test is short. A third of its
-# time a worker waits, so three use what services leave of two cores.
+# The same, for `make test`: gives way to services, so no limit of a test is short. Workers
+# wait now and then, so three use what services leave of two cores
+# (docs/decisions/0165-the-time-of-ci.md).
 .PHONY: test-beside
 test-beside: $(DEVELOPMENT_READY)
 	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) -n 3 --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
