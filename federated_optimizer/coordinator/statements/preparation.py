@@ -126,6 +126,7 @@ class Preparation:
         running = self._known.find(asked)
         if running is not None:
             return running
+        await self._offers.catch_up()
         sites = self._planner.topology()
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)

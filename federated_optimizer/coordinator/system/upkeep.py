@@ -65,6 +65,7 @@ class Upkeep:
         self._interest.look(runs.leaders())
         self._queries.request_missing()
         self._repairs.look(self._queries.statuses.restless(), monotonic_clock())
+        await self._queries.offers.catch_up()  # before a statement needs them
 
     def _learn(self) -> None:
         shared = self._shared

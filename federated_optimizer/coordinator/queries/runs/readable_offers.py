@@ -5,8 +5,10 @@ started the query may not read. A query that acts on the world reads results onl
 the changes of one reading arrive together.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from typing_extensions import override
 
@@ -23,6 +25,9 @@ from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.run_offers import offers_of
 from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
+
+AT_ONCE = 16
+"""Runs of which offers are made without a pause: some milliseconds."""
 
 
 class _NotedIndex(ComputationIndex):
@@ -84,9 +89,21 @@ class ReadableOffers:
             self._look()
         return self._index
 
-    def _look(self) -> None:
+    async def catch_up(self) -> None:
+        """Look at the runs that have changed, a few at a time: other work goes on in between.
+
+        After a start these are all runs. `index` then looks at what is left, at most `AT_ONCE`.
+        """
+        while len(self.runs.touched) > AT_ONCE:
+            with undisturbed():
+                if self._is_planning:
+                    self._mend()
+                self._look(AT_ONCE)
+            await asyncio.sleep(0)
+
+    def _look(self, most: int | None = None) -> None:
         # A run whose offers cannot be made is not offered, and keeps no other one from being so.
-        for run in tuple(self.runs.touched):
+        for run in tuple(islice(self.runs.touched, most)):
             del self.runs.touched[run]
             leader = self._offering(run)
             if leader is None:

@@ -1,9 +1,12 @@
 """Offers of what runs are as they were when planning has been ended between two steps."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+
+from federated_optimizer.coordinator.queries.runs import readable_offers
 
 TEXTS = [f"SELECT rid FROM RoomSensor WHERE status = '{word}'" for word in ("a", "b", "c")]
 
@@ -83,5 +86,32 @@ def test_a_run_whose_offers_cannot_be_made_keeps_no_other_from_being_offered(
         with pytest.raises(RecursionError):
             offers.index()
         assert all(map(offers.index().of_run, runs[1:]))
+
+    harness.run(scenario)
+
+
+def test_offers_of_many_runs_are_made_a_few_at_a_time(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        queries = [await harness.start_query(coordinator, text) for text in TEXTS]
+        offers = coordinator._statements.preparation._offers
+        runs = [coordinator.query(query).run for query in queries]
+        before = forms(offers, runs)
+        monkeypatch.setattr(readable_offers, "AT_ONCE", 1)
+        offers._known.clear()
+        offers.runs.touched.update(dict.fromkeys(runs))
+        left: list[int] = []
+
+        async def others() -> None:
+            while len(offers.runs.touched) > 1:
+                left.append(len(offers.runs.touched))
+                await asyncio.sleep(0)
+
+        await asyncio.gather(others(), offers.catch_up())
+        assert left == [3, 2], "somebody else's turn after each"
+        assert len(offers.runs.touched) == 1, "the rest is for whoever needs it"
+        assert forms(offers, runs) == before
 
     harness.run(scenario)
