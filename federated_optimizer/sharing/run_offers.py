@@ -60,10 +60,13 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     def estimated(plan: Plan) -> float | None:
         return None if statistics is None else estimate(plan, statistics).rows
 
+    # What a run reads of another one that has to offer, not it: sites hand nothing on twice.
+    fed = {feed.fragment for feed in bundle.feeds}
     found = [
         Offer(run, f.id, bundle, f.plan, estimated(f.plan), reads)
         for f in delivered_fragments(bundle)
-        if len(f.destinations) == 1
+        if f.id not in fed
+        and len(f.destinations) == 1
         and (f.engine == Engine.STATIC or _is_row_by_row(f.plan))
         and not any(isinstance(n, RemoteSource) for n in walk_plan(f.plan))
     ]
