@@ -60,5 +60,6 @@ def chosen(
             and effort_of(each.cost, speeds).value < effort_of(least, speeds).value
         )
         if is_much or is_less:
-            found, least = Chosen(number, is_much), each.cost
+            # Of two that are much cheaper than what runs, effort may decide; the reason stays.
+            found, least = Chosen(number, MUCH * value < weighing.value(now)), each.cost
     return found

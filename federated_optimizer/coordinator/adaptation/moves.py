@@ -71,7 +71,9 @@ class Moves:
                 bundle = self._fed(planned, run, movers[0])
             else:
                 bundle = other.bundle
-            if not self._going_on(former) or (silently and not sends_nothing(bundle)):
+            if not self._going_on(former) or (
+                silently and other is None and not sends_nothing(bundle)
+            ):
                 return None
             trial = self._trial(planned, bundle)
             published = 0
