@@ -93,7 +93,11 @@ def network_of(
 
 
 def check(network: Network) -> None:
-    """Every query has the rows of evaluating it from scratch."""
+    """Every query has the rows of evaluating it from scratch; runs offer what they receive."""
+    for name, run in network.runs.items():
+        own = {fragment.id for fragment in run.bundle.own}
+        offered = {each.fragment for each in network.sharing.index.of_run(name)}
+        assert offered - {""} <= own, f"{name} offers what another run receives for it"
     found = answers(network, READINGS, NOW)
     for query, rows in found.items():
         run = network.runs[network.reads[query]]
@@ -367,3 +371,13 @@ def test_of_equal_rows_those_are_read_that_sites_deliver() -> None:
     network = network_of(text.format(10))
     (bundle,) = network.register(bound_query(text.format(20), CATALOG)).deploy
     assert [(feed.run, feed.source) for feed in bundle.feeds] == [("q1", "f1")]
+
+
+def test_a_run_does_not_offer_what_it_is_fed() -> None:
+    """Gateways deliver large transfers once, for the first query, whoever joins them."""
+    large = "SELECT tran_id, sbank_aba FROM Fed WHERE amount > 10"
+    joined = f"SELECT l.tran_id, k.city FROM ({large}) l JOIN Bank k ON l.sbank_aba = k.aba + 1"
+    network = network_of(large, joined, f"{large} AND tran_id > 3")
+    feeds = {(feed.run, feed.source) for feed in network.runs["q2"].bundle.feeds}
+    assert feeds & {("q1", "f0"), ("q1", "f1")}
+    assert {feed.run for feed in network.runs["q3"].bundle.feeds} == {"q1"}
