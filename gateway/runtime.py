@@ -193,8 +193,7 @@ class Gateway:
         self._commands = CommandAnswers(me, self.client, self.topics, handlers_of(self))
         self._connections = 0
         self._connected = asyncio.Event()
-        self._others_run = False
-        self._stopping = False
+        self._others_run = self._stopping = False
         self._end: asyncio.Future[DeploymentError] | None = None
 
     async def run(self) -> None:
@@ -210,6 +209,7 @@ class Gateway:
         self._recall()
         self.client.on_connection(self._on_connection)
         self.client.on_failure(self.connection_problems.failed)
+        ended: BaseException | None = None
         try:
             await self.client.connect(timeout=None)
             self.declared.begin()  # says which queries it stops: the client takes it from here on
@@ -224,9 +224,11 @@ class Gateway:
                 group.create_task(self._look_back())
                 group.create_task(self.declared.run())
         except* (StolenIdError, OutdatedEpochError, BeginAgainError) as errors:
-            raise errors.exceptions[0] from None
+            ended = errors.exceptions[0]
         finally:
             await self._stop()
+        if ended is not None:  # not above: what is raised there comes in a group in Python 3.11.2
+            raise ended from None
 
     async def _stop(self) -> None:
         self._stopping = True

@@ -82,9 +82,11 @@ def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
     except (_Ended, ForeignCodeRefused):
         return UNFINISHED
     finally:
-        timer.end()
-        if is_collecting:  # here, where no timer ends what is to be done
-            gc.enable()
+        try:
+            timer.end()
+        finally:
+            if is_collecting:  # here, where no timer ends what is to be done
+                gc.enable()
 
 
 class _Timer:

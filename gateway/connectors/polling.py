@@ -41,13 +41,16 @@ async def poll_until_lost(
     Raises:
         ConnectionError: `lost` or one of the reads raised it.
     """
+    reason: BaseException | None = None
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(lost)
             for poll in polls:
                 group.create_task(_poll(context, poll))
     except* ConnectionError as errors:
-        raise errors.exceptions[0] from None
+        reason = errors.exceptions[0]  # raised here it would be in a group in Python 3.11.2
+    if reason is not None:
+        raise reason from None
 
 
 async def _poll(context: ConnectorContext, poll: Poll) -> None:

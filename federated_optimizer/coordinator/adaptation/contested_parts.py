@@ -103,5 +103,6 @@ class _Needed:
 
     def _is_seen(self, run: str) -> bool:
         """Return whether a query has the run's answer, a trial included."""
-        live = self._runs.live(run)
-        return self._known.get(run, True) and any(q.origin != Origin.NODE for q in live)
+        if not self._known.get(run, True):
+            return False
+        return any(q.origin != Origin.NODE for q in self._runs.live(run))

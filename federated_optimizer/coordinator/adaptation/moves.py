@@ -331,11 +331,11 @@ class Moves:
             FederationError: The catalog cannot be written, or another coordinator has taken over.
                 Call it again then.
         """
-        self._shared.presence.check_in_charge()
-        if any(trial is move.trial for trial in self._queries.runs.tried()):
-            self._queries.runs.end_trial(move.trial)
-            self._queries.withdraw_unread(move.trial.bundle)
-        if move.stored:
-            async with self._shared.changing():
+        async with self._shared.changing():
+            if any(trial is move.trial for trial in self._queries.runs.tried()):
+                self._queries.runs.end_trial(move.trial)
+                self._queries.withdraw_unread(move.trial.bundle)
+            if move.stored:
                 await self._store(self.movers(move))
+        if move.stored:
             await self.forget_nodes(move)

@@ -137,11 +137,13 @@ class GrantChanges:
         quotas, who = self._shared.quotas.of(maker), f"{maker.role} {maker.name}"
         run, most = group[0].run, quotas.max_result_rows
         if most is not None and any(a.size > most for a in self._queries.runs.answers.of(run)):
-            for query in (query for query in group if query.result.size > most):
+            too_large = [query for query in group if query.result.size > most]
+            for query in too_large:
                 rows = query.result.size
                 reason = f"a result of {who} may have {most} rows, and this one has {rows}"
                 self._stop([query], reason, "aggregate or filter more", QUOTA_EXCEEDED)
-            return
+            if too_large:
+                return
         rows, most = group[0].flows.kept_rows(), quotas.max_state_rows
         if most is not None and rows > most:
             reason = (

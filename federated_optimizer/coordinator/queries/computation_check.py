@@ -45,15 +45,12 @@ async def check_computations(
         DeploymentError: The catalog cannot be read or written, or queries are moving to other runs
             just now, so that nobody can say what is right.
     """
+    shared.presence.check_in_charge()
+    _check_rest(queries, rebuild=rebuild)
     before = dict(_stored_runs(queries.runs))
     made = await asyncio.to_thread(_rows_of, before)
     async with shared.changing():
-        moving = len(queries.runs.tried())
-        if rebuild and moving:
-            raise DeploymentError(
-                f"{moving} runs are on trial, and queries may be about to move to them",
-                hint="rebuild the index in some minutes",
-            )
+        moving = _check_rest(queries, rebuild=rebuild)
         runs = dict(_stored_runs(queries.runs))
         same = {run for run, computed in runs.items() if _is_same(computed, before.get(run))}
         rows = {run: made[run] for run in same}
@@ -65,6 +62,21 @@ def _is_same(computed: Computed, before: Computed | None) -> bool:
     return before is not None and all(
         one is other for one, other in zip(computed, before, strict=True)
     )
+
+
+def _check_rest(queries: Queries, *, rebuild: bool) -> int:
+    """Return how many runs are on trial; none may be if the index is to be rebuilt.
+
+    Raises:
+        DeploymentError: Some are.
+    """
+    moving = len(queries.runs.tried())
+    if rebuild and moving:
+        raise DeploymentError(
+            f"{moving} runs are on trial, and queries may be about to move to them",
+            hint="rebuild the index in some minutes",
+        )
+    return moving
 
 
 def _rows_of(runs: Mapping[str, Computed]) -> dict[str, Row]:

@@ -48,15 +48,14 @@ class Replanning:
         self._planned_for: object = None
 
     def look(self) -> None:
-        """Plan again soon if sites or definitions are others than when it was done last."""
-        if self.due is not None:
-            return
-        if self._queries.late_runs or self._is_whole():
-            self.soon(self._seconds)
+        """Plan again soon if sites or definitions are others than when it was done last.
 
-    def _is_whole(self) -> bool:
-        """Return whether all plans are to be made again, not only those of some runs."""
-        return self._queries.has_old_plans or self._inputs() != self._planned_for
+        All of it, even if they are the same again by then: a query may have begun between.
+        """
+        if self._inputs() != self._planned_for:
+            self._queries.has_old_plans = True
+        if self.due is None and (self._queries.late_runs or self._queries.has_old_plans):
+            self.soon(self._seconds)
 
     def look_after(self, statement: Statement) -> None:
         """Plan again what a statement may have changed: at once if it replaced a source."""
@@ -67,7 +66,7 @@ class Replanning:
                 self.look()
 
     def soon(self, seconds: float | None = None) -> None:
-        """Plan again whatever has changed."""
+        """Plan again, after so many seconds, what `look` has found to be old by then."""
         wait = self._seconds if seconds is None else seconds
         now = monotonic_clock()
         self.due = now + int(wait * 1_000_000)
@@ -86,8 +85,9 @@ class Replanning:
         self.soon(RETRY_SECONDS)  # if it fails half way
         retry = self.due
         # Others change queries and definitions meanwhile: `look` sees that afterwards.
-        whole, runs = self._is_whole(), self._queries.runs
-        self._planned_for = self._inputs()
+        inputs, runs = self._inputs(), self._queries.runs
+        whole = self._queries.has_old_plans or inputs != self._planned_for
+        self._planned_for = inputs
         self._queries.has_old_plans = False
         late, self._queries.late_runs = self._queries.late_runs, set()
         # Where hundreds of queries begin while plans are made again, only these are late: all plans

@@ -127,6 +127,8 @@ class StatusRefresh:
         self._check_rounds(query)
         status = query.current_status()
         if status != query.status:
+            if QueryStatus.FAILED in (status, query.status):
+                self._runs.changes += 1  # lists leave out those that have failed
             query.status = status
             query.result.announce(status, query.error)
         if query.result.wants_progress and query.is_settled():

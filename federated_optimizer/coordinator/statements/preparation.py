@@ -123,10 +123,10 @@ class Preparation:
             FederationError: It is wrong, takes too long, or reads what the principal may not.
         """
         asked = Asked(statement.text, principal, gathered, whole_changes)
+        await self._offers.catch_up()
         running = self._known.find(asked)
         if running is not None:
             return running
-        await self._offers.catch_up()
         sites = self._planner.topology()
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)

@@ -30,6 +30,7 @@ class CoapConnector:
         """
         endpoint = context.endpoint_as(CoapEndpoint)
         client = await Context.create_client_context()
+        reason = ""
         try:
             async with asyncio.TaskGroup() as group:
                 for source in context.sources:
@@ -38,11 +39,13 @@ class CoapConnector:
                         resource = _Resource(context, client, endpoint, source, path)
                         group.create_task(resource.observe(options.interval))
         except* _LOST as errors:
-            raise ConnectionError(f"coap {endpoint.url}: {_reason(errors)}") from None
+            reason = f"coap {endpoint.url}: {_reason(errors)}"
         finally:
             with contextlib.suppress(*_LOST):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await client.shutdown()
+        if reason:
+            raise ConnectionError(reason)
 
 
 class _Resource:

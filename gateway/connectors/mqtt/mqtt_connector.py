@@ -73,6 +73,7 @@ class MqttConnector:
             # The broker keeps one connection of a name, and no session of this one.
             self._client_id = f"pando-try-{os.urandom(6).hex()}"
             self._endpoint = msgspec.structs.replace(endpoint, session_hours=0.0)
+        lost: BaseException | None = None
         try:
             await self._open_first()
             named = self._lines[0].connection.names_subscriptions
@@ -86,13 +87,15 @@ class MqttConnector:
                     if source.options.request:
                         group.create_task(self._ask(source))
         except* ConnectionError as errors:
-            raise _first(errors) from None
+            lost = _first(errors)
         finally:
             for line in self._lines:
                 line.connection.close()
             if self._nodes is not None and self._nodes.is_changed:
                 self._remember(context)
                 context.emit(())
+        if lost is not None:
+            raise lost from None
 
     def _served(self, source: DeclaredSource) -> ServedSource:
         if self._nodes is not None and _is_sparkplug(source):

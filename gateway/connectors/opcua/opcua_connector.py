@@ -39,7 +39,7 @@ class OpcuaConnector:
             except ValueError as error:
                 source.problem(str(error))
         lost = asyncio.Event()
-        client = _client_of(endpoint, lost)
+        client, reason = _client_of(endpoint, lost), ""
         try:
             await client.connect(auto_reconnect=False)
             raise_if_cancelled()
@@ -50,11 +50,13 @@ class OpcuaConnector:
                     group.create_task(nodes.emit_changes(context))
                 group.create_task(_raise_when(lost))
         except* _LOST as errors:
-            raise ConnectionError(f"opcua {endpoint.url}: {_reason(errors)}") from None
+            reason = f"opcua {endpoint.url}: {_reason(errors)}"
         finally:
             with contextlib.suppress(*_LOST):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await client.disconnect()
+        if reason:
+            raise ConnectionError(reason)
 
     async def browse(self, context: BrowseContext) -> None:
         """Offer the variables of the server.
@@ -63,16 +65,18 @@ class OpcuaConnector:
             ConnectionError: It does not answer, or refuses.
         """
         endpoint = context.endpoint_as(OpcuaEndpoint)
-        client = _client_of(endpoint, asyncio.Event())
+        client, reason = _client_of(endpoint, asyncio.Event()), ""
         try:
             await client.connect(auto_reconnect=False)
             await offer_variables(client, context)
         except* _LOST as errors:
-            raise ConnectionError(f"opcua {endpoint.url}: {_reason(errors)}") from None
+            reason = f"opcua {endpoint.url}: {_reason(errors)}"
         finally:
             with contextlib.suppress(*_LOST):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await client.disconnect()
+        if reason:
+            raise ConnectionError(reason)
 
 
 def _client_of(endpoint: OpcuaEndpoint, lost: asyncio.Event) -> Client:

@@ -62,12 +62,15 @@ class Grouped(TellingConnector):
             await asyncio.sleep(0)
             raise ConnectionError("the connection was lost")
 
+        ended: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(lose())
                 group.create_task(asyncio.Event().wait())
         except* ConnectionError as errors:
-            raise errors.exceptions[0] from None
+            ended = errors.exceptions[0]
+        if ended is not None:
+            raise ended from None
 
 
 class Breaking(TellingConnector):

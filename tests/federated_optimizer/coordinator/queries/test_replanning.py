@@ -185,7 +185,8 @@ def test_only_what_began_late_is_planned_again_and_not_forgotten_where_that_fail
         ),
     )
     shared: Any = SimpleNamespace(settings=SimpleNamespace(regroup=0.0), catalog=())
-    planner: Any = SimpleNamespace(topology=lambda: "sites")
+    sites = ["sites"]
+    planner: Any = SimpleNamespace(topology=lambda: sites[-1])
     nothing: Any = None
     replanning = Replanning(shared, planner, queries, nothing)
     planned: list[list[str]] = []
@@ -211,3 +212,24 @@ def test_only_what_began_late_is_planned_again_and_not_forgotten_where_that_fail
     asyncio.run(replanning.work())
     assert planned.pop() == ["q2", "q3", "q7"]
     assert not queries.late_runs
+    # A query may have begun while a gateway was away, and is there again.
+    everything = ["q1", "q2", "q3", "q4", "q7"]
+    sites.append("a gateway less")
+    replanning.look()
+    sites.pop()
+    planned += [[]]
+    asyncio.run(replanning.work())
+    assert planned.pop() == everything
+    replanning.look()
+    assert replanning.due is None
+    # If that fails half way all is planned again later, though the sites are noted.
+    sites.append("a gateway more")
+    replanning.look()
+    planned.clear()
+    planned.append([])
+    with pytest.raises(UnsupportedError):
+        asyncio.run(replanning.work())
+    replanning.soon()
+    planned.append([])
+    asyncio.run(replanning.work())
+    assert planned.pop() == everything
