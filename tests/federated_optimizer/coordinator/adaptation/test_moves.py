@@ -72,9 +72,8 @@ def test_who_was_taken_over_gives_no_move_up() -> None:
         shared.settings = SimpleNamespace(host="coordinator")
         planned: Any = None
         move = Move(planned, trial, {"q1": mover.bundle}, began=0, stored=True)
-        with pytest.raises(DeploymentError, match="took over"):
-            await Moves(shared, queries).give_up(move)
-        assert done == ["withdrawn", "stored"], "in one turn, and no node is forgotten after it"
+        await Moves(shared, queries).give_up(move)
+        assert done == ["withdrawn", "stored"], "in one turn"
         with pytest.raises(DeploymentError, match="took over"):
             await Moves(shared, queries).give_up(move)
         assert done == ["withdrawn", "stored"], "nothing is withdrawn or stored again"
