@@ -135,7 +135,7 @@ class OnBehalf(CoordinatorApi):
     @override
     def sinks(self) -> SinkApi:
         audit = self._parts.shared.audit
-        return CheckedSinks(self._whole.sinks, audit, self._principal, self._may_see)
+        return CheckedSinks(self._whole.sinks, audit, self._principal, self._may_see_id)
 
     @property
     @override
@@ -299,7 +299,7 @@ class OnBehalf(CoordinatorApi):
     @override
     def alarms(self) -> tuple[AlarmInfo, ...]:
         infos, gate = self._whole.alarms(), self._rights.gate(self._principal)
-        return shown_alarms(infos, set(filter(self._may_see, (i.query for i in infos))), gate)
+        return shown_alarms(infos, set(filter(self._may_see_id, (i.query for i in infos))), gate)
 
     @override
     def acknowledge(self, number: int) -> AlarmRow:
@@ -362,7 +362,13 @@ class OnBehalf(CoordinatorApi):
 
     def _may_see(self, name: str) -> bool:
         """Return whether a query is there, by its id or name, and its answer may be read."""
-        query = self._parts.queries.find(name)
+        return self._is_seen(self._parts.queries.find(name))
+
+    def _may_see_id(self, query_id: str) -> bool:
+        """Return the same by its id alone: somebody's query may be called like it."""
+        return self._is_seen(self._parts.queries.known(query_id))
+
+    def _is_seen(self, query: RunningQuery | None) -> bool:
         return query is not None and refusal_of(self._rights, self._principal, query) is None
 
     def _check(self, action: str, target: str) -> None:
