@@ -25,7 +25,8 @@ OWN_PROCESSES = (
     "tests/static_engine/changing/",
     "tests/static_engine/laws/",
     "tests/static_engine/sources/",
-    "tests/static_engine/spark/laws/",
+    "tests/static_engine/spark/laws/test_connect_server.py",
+    "tests/static_engine/spark/laws/test_spark_workers.py",
     "tests/static_engine/spark/test_spark_session.py",
     "tests/static_engine/spark/test_stuck_tasks.py",
 )

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import shares_spark
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -247,3 +249,16 @@ def test_few_docstrings_begin_with_a_question() -> None:
         and re.match(r"(What|Who|Whose|How|Where)\b", text)
     ]
     assert len(found) <= NO_NOUNS, found
+
+
+def test_whoever_shares_the_spark_session_runs_with_the_others_that_share_it() -> None:
+    """Elsewhere its process may have stopped a session of its own, and with it the shared one."""
+    elsewhere = [
+        path
+        for path in tracked_files()
+        if path.is_relative_to("tests/static_engine")
+        and path.name.startswith("test_")
+        and "spark: RunningSpark" in (ROOT / path).read_text(encoding="utf-8")
+        and not shares_spark(path.as_posix())
+    ]
+    assert not elsewhere
