@@ -150,7 +150,7 @@ def test_a_page_whose_console_is_silent_no_longer_says_settled(
     page.goto(f"{federation.address}/queries?query=seats")
     expect(page.locator("#facts")).to_contain_text("settled")
     # As of a machine that is cut off: connections stand, and nothing is said.
-    page.route("**/api/queries", lambda _route: None)
+    page.route("**/api/queries*", lambda _route: None)
     page.route("**/api/sites", lambda _route: None)
     expect(page.locator("#facts")).to_contain_text(
         "Connection lost: this page shows old data", timeout=60_000

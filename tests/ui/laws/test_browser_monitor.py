@@ -315,7 +315,7 @@ def test_a_fragment_that_another_run_feeds_is_drawn_dashed_with_its_run(
 
 
 def test_without_a_query_the_way_to_one_is_shown(console: Any, page: Any, expect: Any) -> None:
-    page.route("**/api/queries", lambda route: route.fulfill(json=[]))
+    page.route("**/api/queries*", lambda route: route.fulfill(json=[]))
     page.goto(f"{console.address}/monitor")
     expect(page.locator("#plan-message")).to_contain_text("No query runs. Start one on Queries")
 
