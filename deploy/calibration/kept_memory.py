@@ -36,11 +36,14 @@ def kept_bytes(sizes: tuple[int, ...] = SIZES) -> Iterator[Measurement]:
         sizes: Rows that are kept; at least two.
     """
     gc.collect()
-    gc.freeze()  # what was there before is not looked at again and again
+    is_frozen = gc.get_freeze_count() > 0  # by our caller, which goes on
+    if not is_frozen:
+        gc.freeze()  # what was there before is not looked at again and again
     try:
         yield from _kept_bytes(sizes)
     finally:
-        gc.unfreeze()
+        if not is_frozen:
+            gc.unfreeze()
 
 
 def _kept_bytes(sizes: tuple[int, ...]) -> Iterator[Measurement]:

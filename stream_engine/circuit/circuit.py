@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stream_engine.circuit.node_chain import chain_of
 from stream_engine.circuit.nodes import (
     FixpointNode,
     Node,
@@ -12,6 +11,7 @@ from stream_engine.circuit.nodes import (
     RemoteNode,
     SourceNode,
     StepInput,
+    chain_of,
     combined,
 )
 from stream_engine.state.source_relation import TimedDelta, with_both
