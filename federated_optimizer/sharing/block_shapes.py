@@ -66,7 +66,7 @@ a chain, each a filter over the one before, which leaves out hardly a row.
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of an offer.
+    """Facts of an offer that decide when it is tried.
 
     Attributes:
         copies: Number of fragments of other runs that it rests on.

@@ -156,7 +156,7 @@ class Circuit:
 
     @property
     def reads_logs(self) -> bool:
-        """Whether earlier rows may be given to it; see `fill`."""
+        """True if earlier rows may be given to it; see `fill`."""
         return bool(self._over_logs)
 
     @property

@@ -1,4 +1,4 @@
-"""Whether moves that are under way change what a choice rests on.
+"""Choices that have to wait: a move that is under way changes what they rest on.
 
 Two choices that are made at once are independent unless one of them takes from the other what it
 reads, or reads what the other one would end. Else two queries change places, or one moves onto

@@ -1,4 +1,4 @@
-"""Running queries that rest on the same rights: of each group one is looked at."""
+"""Queries of one account that read one run and the same relations: one is checked for all."""
 
 from collections.abc import Collection
 from operator import itemgetter
@@ -17,7 +17,7 @@ class MakerGroups:
     """Queries by maker, relations read and run, made again only after one of these has changed.
 
     Attributes:
-        looked_at: Number of queries that were gone through so far.
+        looked_at: Number of queries that were gone through so far: tests count work by it.
     """
 
     def __init__(self, queries: Queries, rights: ReadingRights) -> None:

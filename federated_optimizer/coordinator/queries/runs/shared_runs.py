@@ -344,7 +344,7 @@ class SharedRuns:
         self.doubtful.note(run)
 
     def is_stopped(self, query: RunningQuery) -> bool:
-        """Whether a query reads its run no more, and is only listed."""
+        """Return whether a query was stopped by us: it reads no run and is only listed."""
         return query.id not in self._live.get(query.run, {})
 
     def stopped(self, query: RunningQuery) -> None:

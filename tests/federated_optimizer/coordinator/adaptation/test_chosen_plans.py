@@ -1,4 +1,4 @@
-"""What runs stays but for what is much cheaper by the metric, or alike and less effort."""
+"""A running plan stays unless another is much cheaper, or costs the same and takes less work."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is looked up among running queries goes through none of the others."""
+"""A look-up of a running query looks at no other query."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from federated_optimizer.coordinator.queries.known_queries import KnownQueries
 
 
 class Named:
-    """What there is of a query here; counts how often its name is looked at."""
+    """A query that counts how often its name is looked at."""
 
     looked_at = 0
 
