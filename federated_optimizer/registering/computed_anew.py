@@ -6,7 +6,7 @@ node hands on many changes of which few are wanted, and the query can leave the 
 joins or groups. Ties and what nobody has counted go to reading, and what a query reads it goes on
 to read.
 
-The price is that of moves (`costs/run_costs.py`, `costs/less_effort.py`).
+The price is that of moves (`costs/run_costs.py`, `costs/effort.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.effort import effort_of
+from federated_optimizer.costs.effort import effort_of, takes_less_effort
 from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
 from federated_optimizer.costs.handed_rows import handed_rows
-from federated_optimizer.costs.less_effort import takes_less_effort
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.registering.registration_terms import NewNode, Planning

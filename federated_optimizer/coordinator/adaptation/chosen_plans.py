@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.effort import effort_of
-from federated_optimizer.costs.less_effort import ALIKE, takes_less_effort
+from federated_optimizer.costs.effort import ALIKE, effort_of, takes_less_effort
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.statistics.speeds import Speeds
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.effort import takes_less_effort
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
-from federated_optimizer.costs.less_effort import takes_less_effort
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.network.topology import Topology

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.effort import effort_of
-from federated_optimizer.costs.less_effort import BYTES_SENT, LESS_EFFORT, takes_less_effort
+from federated_optimizer.costs.effort import BYTES_SENT, LESS_EFFORT, effort_of, takes_less_effort
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS as SPEEDS
 from streamsql.algebra.metrics import Metric, Term
