@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from stream_engine.exchange.needed_rows import Bound
+from streamsql.wire.bundles.needed_rows import Bound
 
 _Low = tuple[Bound, int]
 _High = tuple[Bound, int]

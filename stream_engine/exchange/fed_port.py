@@ -6,10 +6,10 @@ from sys import intern
 
 from stream_engine.exchange.channel_inbox import Reader
 from stream_engine.exchange.filter_bank import FilterBank
-from stream_engine.exchange.needed_rows import NeededRows
 from streamsql.algebra.scalar_functions.scalar import compile_filter
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
+from streamsql.wire.bundles.needed_rows import NeededRows
 
 FAILURES = (ArithmeticError, FederationError, LookupError, RuntimeError, TypeError, ValueError)
 """Errors with which a predicate may fail."""

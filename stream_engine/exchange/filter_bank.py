@@ -7,9 +7,9 @@ from math import isnan
 from typing import TypeGuard
 
 from stream_engine.exchange.bound_pairs import BoundPairs
-from stream_engine.exchange.needed_rows import Bound, OneOf, RowCondition, Within
 from streamsql.data.delta import Delta
 from streamsql.data.types import Value
+from streamsql.wire.bundles.needed_rows import Bound, OneOf, RowCondition, Within
 
 _Side = list[tuple[Bound, int, str]]
 """A bound, whether it is in (see `Within`), and the name of the condition, sorted."""

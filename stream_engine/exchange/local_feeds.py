@@ -7,10 +7,10 @@ from typing import Protocol
 from stream_engine.exchange.channel_inbox import Inbox, Reader
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.fed_port import FedPort
-from stream_engine.exchange.needed_rows import needed_rows
 from stream_engine.exchange.open_feeds import OpenFeed
 from streamsql.data.delta import Delta, difference
 from streamsql.wire.bundles.closure_prints import closure_print, is_kept
+from streamsql.wire.bundles.needed_rows import needed_rows
 from streamsql.wire.fragments import Feed, Fragment, FragmentBundle
 
 

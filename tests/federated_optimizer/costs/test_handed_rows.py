@@ -3,10 +3,10 @@
 import pytest
 
 from federated_optimizer.costs.handed_rows import HandedRows, handed_rows, operators_above
-from stream_engine.exchange.needed_rows import needed_rows
 from streamsql.algebra.operators import Filter, Join, Plan, RemoteSource, Scan, transform_up
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.wire.bundles.needed_rows import needed_rows
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of("CREATE SOURCE r (k INTEGER, n INTEGER, t TEXT); CREATE SOURCE s (k INTEGER);")
@@ -60,10 +60,20 @@ def test_other_readers_are_asked_for_each_row(text: str) -> None:
     assert handed(text).asked is LEAF
 
 
-@pytest.mark.parametrize("text", [*LOOKED_UP, *ASKED_FOR_ALL])
-def test_sites_look_up_the_same(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        (f"{ALL} WHERE k = 1 AND n < 5", "k = 1"),
+        (f"{ALL} WHERE n < 5 AND n > 1 AND k > 2", "n < 5 AND n > 1"),
+        (f"{ALL} WHERE k IN (1, 2) AND k = 2", "k = 2"),
+    ],
+)
+def test_of_several_conditions_rows_are_found_by_one(text: str, by: str) -> None:
+    asked = handed(text).asked
+    assert isinstance(asked, Filter)
+    assert asked == handed(f"{ALL} WHERE {by}").asked
     needed = needed_rows([over_fragment(text)], LEAF.fragment, COLUMNS)
-    assert (needed.condition is not None) == isinstance(handed(text).asked, Filter)
+    assert needed.condition == needed_rows([asked], LEAF.fragment, COLUMNS).condition
 
 
 def test_what_is_right_above_is_told_from_below() -> None:

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from stream_engine.exchange.fed_port import FedPort
 from stream_engine.exchange.filter_bank import FilterBank
-from stream_engine.exchange.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import Filter, RemoteSource
 from streamsql.algebra.scalar_functions.scalar import compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
+from streamsql.wire.bundles.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 
 COLUMNS = Schema.of(
     ("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE), ("b", DataType.BOOLEAN)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from stream_engine.exchange.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, walk
 from streamsql.algebra.operators import (
     Distinct,
@@ -18,6 +17,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.wire.bundles.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
 K, N, X = (Column(i, f.name, f.dtype) for i, f in enumerate(COLUMNS.fields))

@@ -1,11 +1,15 @@
 """The rows of a fragment that a plan does not drop at once, and one column to find them by.
 
+Sites look readers up by it (`stream_engine/exchange/filter_bank.py`), and the optimizer prices what
+a reader is asked for (`federated_optimizer/costs/handed_rows.py`).
+
 Comparisons are those of generated code (`scalar_functions.scalar`): of Python's values, never TRUE
 for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 
 from streamsql.algebra.expressions import (
@@ -67,6 +71,36 @@ class NeededRows:
     predicate: Expression | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A place where a plan reads a relation.
+
+    Attributes:
+        leaf: What is read there.
+        above: The filters and projections right above it, lowest first.
+        predicates: Over the columns of the leaf; a row is dropped where one of them is not TRUE.
+    """
+
+    leaf: Plan
+    above: tuple[Plan, ...]
+    predicates: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """Predicates of a reading, as a site evaluates them.
+
+    Attributes:
+        condition: By which rows are looked up; None: each row is looked at.
+        by: The predicates that say no more than the condition.
+        rest: Those that are evaluated besides. Functions of users are in neither.
+    """
+
+    condition: RowCondition | None
+    by: list[Expression]
+    rest: list[Expression]
+
+
 def needed_rows(plans: Iterable[Plan], fragment: str, schema: Schema) -> NeededRows:
     """Return which rows of a fragment plans may need.
 
@@ -79,16 +113,31 @@ def needed_rows(plans: Iterable[Plan], fragment: str, schema: Schema) -> NeededR
         fragment: Its id.
         schema: Its columns.
     """
-    found = [read for plan in plans for read in _readings(plan, fragment, ())]
+    found = [read for plan in plans for read in readings(plan, partial(_is_fragment, fragment))]
     if len(found) != 1:
         return NeededRows()
-    predicates = [p for p in found[0] if all(_is_plain(schema, part) for part in walk(p))]
-    conditions = {place: c for place, p in enumerate(predicates) if (c := _condition(p))}
-    condition = _chosen(list(conditions.values()))
-    rest = [
-        p for place, p in enumerate(predicates) if not _covers(condition, conditions.get(place))
-    ]
-    return NeededRows(condition, conjunction(rest))
+    split = looked_up(found[0].predicates, schema)
+    return NeededRows(split.condition, conjunction(split.rest))
+
+
+def _is_fragment(name: str, plan: Plan) -> bool:
+    return isinstance(plan, RemoteSource) and plan.fragment == name
+
+
+def looked_up(predicates: Iterable[Expression], schema: Schema) -> LookedUp:
+    """Return how a site finds the rows for which all of some predicates are TRUE.
+
+    Args:
+        predicates: Each drops a row if it is not TRUE.
+        schema: The columns of the rows.
+    """
+    plain = [p for p in predicates if all(_is_plain(schema, part) for part in walk(p))]
+    conditions = [_condition(predicate) for predicate in plain]
+    chosen = _chosen([condition for condition in conditions if condition])
+    by, rest = list[Expression](), list[Expression]()
+    for predicate, condition in zip(plain, conditions, strict=True):
+        (by if _covers(chosen, condition) else rest).append(predicate)
+    return LookedUp(chosen, by, rest)
 
 
 def _chosen(conditions: Sequence[RowCondition]) -> RowCondition | None:
@@ -109,29 +158,34 @@ def _covers(chosen: RowCondition | None, other: RowCondition | None) -> bool:
     return chosen is not None and chosen == other
 
 
-def _readings(
-    plan: Plan, fragment: str, predicates: tuple[Expression, ...]
-) -> Iterator[tuple[Expression, ...]]:
-    """Yield, for each reading of a fragment, predicates of which each drops a row if not TRUE.
+def readings(
+    plan: Plan,
+    is_read: Callable[[Plan], bool],
+    above: tuple[Plan, ...] = (),
+    predicates: tuple[Expression, ...] = (),
+) -> Iterator[Reading]:
+    """Yield where a plan reads something, with the predicates that drop rows of it at once.
 
     Args:
-        plan: Its rows are dropped where one of the `predicates` is not TRUE.
-        fragment: An id.
-        predicates: Over the columns of the plan.
+        plan: The reader, or a part of it.
+        is_read: Returns whether a part of the plan is what is read.
+        above: The filters and projections right above the part, lowest first.
+        predicates: Over the columns of the part; its rows are dropped where one is not TRUE.
     """
+    if is_read(plan):
+        yield Reading(plan, above, predicates)
+        return
     match plan:
-        case RemoteSource():
-            if plan.fragment == fragment:
-                yield predicates
         case Filter(input=child, predicate=predicate):
-            yield from _readings(child, fragment, (*predicates, *conjuncts(predicate)))
+            both = (*predicates, *conjuncts(predicate))
+            yield from readings(child, is_read, (plan, *above), both)
         case Project(input=child, expressions=expressions):
             moved = [substituted(predicate, expressions) for predicate in predicates]
             below = tuple(predicate for predicate in moved if predicate is not None)
-            yield from _readings(child, fragment, below)
+            yield from readings(child, is_read, (plan, *above), below)
         case _:
             for child in plan.inputs:
-                yield from _readings(child, fragment, ())
+                yield from readings(child, is_read)
 
 
 def _condition(predicate: Expression) -> RowCondition | None:
