@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from federated_optimizer import plan
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.node_offers import Offer

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating, estimate
-from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
+from federated_optimizer.costs.relations.estimates import Estimating, estimate
+from federated_optimizer.costs.relations.semi_join_estimates import keys_sent, rows_found
+from federated_optimizer.costs.relations.size_and_motion import UNKNOWN, Estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import mixed_bytes, shipment
-from federated_optimizer.costs.size_and_motion import UNKNOWN, Estimate
 from federated_optimizer.costs.tree_shares import tree_shares
 from federated_optimizer.statistics.default_facts import STEP_SECONDS
 from federated_optimizer.statistics.planning_statistics import Statistics

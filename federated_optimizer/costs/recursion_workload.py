@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import msgspec
 
-from federated_optimizer.costs.estimates import Estimating, row_bytes, total
 from federated_optimizer.costs.recursion_prices import Workload, moved_per_change
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.estimates import Estimating, row_bytes, total
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.default_facts import DEGREE, DEPTH
 from federated_optimizer.statistics.planning_statistics import RecursionFacts, Statistics

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.costs.handed_rows import HandedRows, handed_rows, operators_above
+from federated_optimizer.costs.relations.estimates import Estimating, estimate
 from federated_optimizer.costs.work import Work
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import AsOfJoin, Join, Plan, RemoteSource, transform_up

@@ -2,9 +2,9 @@
 
 from statistics import fmean
 
-from federated_optimizer.costs.column_estimates import Columns
-from federated_optimizer.costs.estimates import BYTES, OTHER_BYTES, Estimating, row_bytes
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.column_estimates import Columns
+from federated_optimizer.costs.relations.estimates import BYTES, OTHER_BYTES, Estimating, row_bytes
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     DOUBLE_BYTES,
     INTEGER_BYTES,

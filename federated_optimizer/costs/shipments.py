@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     ROWS_PER_MESSAGE,
     SNAPSHOT_SECONDS,

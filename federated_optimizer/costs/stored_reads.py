@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.relations.estimates import Estimating
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.shipments import broadcast
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import SNAPSHOT_SECONDS
 from federated_optimizer.statistics.planning_statistics import Statistics
 from federated_optimizer.statistics.wires import Wires

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from federated_optimizer.costs.estimates import estimate
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.estimates import estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.statistics.planning_statistics import Parents, Statistics
 from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 from streamsql.algebra.operators import Aggregate, Distinct, Plan, RemoteSource, TopN, UnionAll

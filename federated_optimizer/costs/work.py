@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.recursion_prices import moved_per_change
 from federated_optimizer.costs.recursion_workload import asked_share, assumed_rows
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.estimates import Estimating
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import DEGREE
 from federated_optimizer.statistics.speeds import Kept, Micros
 from streamsql.algebra.operators import (

@@ -40,7 +40,7 @@ from federated_optimizer.alternatives.words import (
     materialized_reason,
     names_text,
 )
-from federated_optimizer.costs.estimates import selectivity
+from federated_optimizer.costs.relations.estimates import selectivity
 from federated_optimizer.cutting.network_cuts import NetworkCuts
 from federated_optimizer.cutting.recursion_leaves import agreed, as_set, at_one_base, with_leaves
 from federated_optimizer.cutting.taken_plans import Taken

@@ -22,7 +22,7 @@ from federated_optimizer.alternatives.key_lookup import Sides, keys_of, sides_of
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.pieces import BasePiece, Cut, Piece
 from federated_optimizer.alternatives.words import names_text
-from federated_optimizer.costs.estimates import estimate, row_bytes
+from federated_optimizer.costs.relations.estimates import estimate, row_bytes
 from federated_optimizer.cutting.cuts import Cuts
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics

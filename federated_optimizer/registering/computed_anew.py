@@ -16,9 +16,9 @@ import msgspec
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.effort import effort_of, takes_less_effort
-from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
 from federated_optimizer.costs.handed_rows import handed_rows
+from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.registering.registration_terms import NewNode, Planning

@@ -23,7 +23,7 @@ from federated_optimizer.alternatives.pieces import (
 from federated_optimizer.alternatives.recursion.recursion_bounds import is_bounded
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter

@@ -14,12 +14,12 @@ from federated_optimizer.alternatives.pieces import (
     StaticPiece,
 )
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.fragment_estimates import gives_parts
-from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
+from federated_optimizer.costs.relations.estimates import Estimating, estimate
+from federated_optimizer.costs.relations.semi_join_estimates import keys_sent, rows_found
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.stored_reads import evaluated, looked_up, sent_to_gateways
 from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter

@@ -8,10 +8,10 @@ from dataclasses import replace
 from federated_optimizer.alternatives.key_lookup import Sides, estimated_keys, keys_of, wanted_of
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.relations.estimates import Estimating
+from federated_optimizer.costs.relations.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.costs.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.costs.stored_reads import looked_up
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins

@@ -9,10 +9,10 @@ from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.work import Work
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo

@@ -15,8 +15,8 @@ from federated_optimizer.alternatives.recursion.recursions import Chosen, leaves
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import TRUST, Price
 from federated_optimizer.costs.recursion_workload import recursion_key, with_bounded
+from federated_optimizer.costs.relations.size_and_motion import UNKNOWN, wider
 from federated_optimizer.costs.shipments import mixed_bytes
-from federated_optimizer.costs.size_and_motion import UNKNOWN, wider
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo

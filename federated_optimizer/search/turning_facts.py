@@ -13,7 +13,7 @@ from typing import TypeVar
 from typing_extensions import override
 
 from federated_optimizer.alternatives.joins.stored_at_gateways import STORED
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.search.choosing import Choice, Listed, Search
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from federated_optimizer.costs.estimates import estimate, row_bytes
+from federated_optimizer.costs.relations.estimates import estimate, row_bytes
 from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex, Found, Rows
 from federated_optimizer.sharing.forms.alignment import Available, aligned

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan

@@ -25,7 +25,7 @@ from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.method import Method, Refused, not_considered
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece, Piece, StaticPiece
 from federated_optimizer.alternatives.words import names_text
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import Fixpoint, Join, JoinKind, Plan, Scan, walk_plan
 from streamsql.wire.fragments import GATEWAY_ROW_BYTES, GATEWAY_TABLE_ROWS

@@ -11,9 +11,9 @@ from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.planning import search_of
 from federated_optimizer.search.choosing import Search

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from federated_optimizer.alternatives.joins.paired_join import keyed_by
 from federated_optimizer.coordinator.sites.federation_membership import Membership
-from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.relations.estimates import row_bytes
 from federated_optimizer.costs.tree_shares import trees_in
 from federated_optimizer.statistics.fact import Quantity, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts

@@ -35,7 +35,7 @@ from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.sent_columns import SentBytes, sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.stored_reads import sent_to_gateways

@@ -4,8 +4,8 @@ from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.joins.keys_first import SemiJoin
 from federated_optimizer.alternatives.joins.stored_at_gateways import StoredSide
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating
-from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
+from federated_optimizer.costs.relations.estimates import Estimating
+from federated_optimizer.costs.relations.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.stored_reads import evaluated, sent_to_gateways

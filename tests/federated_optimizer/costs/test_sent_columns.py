@@ -5,10 +5,10 @@ from statistics import fmean
 import msgspec
 import pytest
 
-from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.relations.estimates import row_bytes
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.sent_columns import sent_bytes, sent_columns
 from federated_optimizer.costs.shipments import ROW_BYTES
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize

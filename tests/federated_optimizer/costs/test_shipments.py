@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 
 SLOW = Estimate(rows=0.0, inserts=1.0, deletes=1.0, factor=2.0)

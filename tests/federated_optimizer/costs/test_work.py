@@ -3,8 +3,8 @@
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.recursion_prices import SUPPORT
+from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.work import Work
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.statistics.planning_statistics import (
     ColumnFacts,

@@ -7,7 +7,7 @@ import pytest
 
 from federated_optimizer.coordinator.facts.heard_columns import HeardColumns
 from federated_optimizer.coordinator.facts.planned_facts import KnownColumns
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics

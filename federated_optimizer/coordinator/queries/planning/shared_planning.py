@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.queries.planned_queries import PlannedNode
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers, rows_of
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.registering.registration import register
 from federated_optimizer.registering.registration_terms import Planning, Registration, Sharing
 from federated_optimizer.sharing.computation_index import Allowed

@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.facts.announced_devices import (
     gateways_of,
 )
 from federated_optimizer.coordinator.sites.federation_membership import Membership
-from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.relations.estimates import row_bytes
 from federated_optimizer.statistics.fact import Fact, Origin, Quantity, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.algebra.operators import Join, JoinKind, RemoteSource, Scan, SourceKind

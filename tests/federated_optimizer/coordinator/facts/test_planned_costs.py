@@ -3,8 +3,8 @@
 import pytest
 
 from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.fact import (
     HOUR,
     Fact,

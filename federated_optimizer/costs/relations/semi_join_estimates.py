@@ -6,8 +6,8 @@ nobody has counted these, each row is taken to have another key, and keys to fin
 
 from msgspec.structs import replace
 
-from federated_optimizer.costs.estimates import Estimating, estimate
-from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.relations.estimates import Estimating, estimate
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Distinct, Join, Plan, Scan, SourceKind, walk_plan
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from federated_optimizer.costs.column_sources import ColumnSources, finding
-from federated_optimizer.costs.size_and_motion import GUESSED, Estimate, wider
+from federated_optimizer.costs.relations.column_sources import ColumnSources, finding
+from federated_optimizer.costs.relations.size_and_motion import GUESSED, Estimate, wider
 from federated_optimizer.statistics.column_shares import equal_share
 from federated_optimizer.statistics.default_facts import SAME_VALUE
 from federated_optimizer.statistics.planning_statistics import ColumnFacts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.rules import LOGICAL_RULES, run_rules
 from federated_optimizer.statistics.planning_statistics import Passing, SourceFacts, Statistics
 from tests.streamsql.from_text import bound_query, catalog_of

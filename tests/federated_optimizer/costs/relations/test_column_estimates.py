@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.costs.tree_shares import TreeShare
 from federated_optimizer.statistics.planning_statistics import (
     ColumnFacts,

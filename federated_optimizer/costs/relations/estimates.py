@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from federated_optimizer.costs.column_estimates import Columns
-from federated_optimizer.costs.repeated_conditions import RepeatedConditions
-from federated_optimizer.costs.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
+from federated_optimizer.costs.relations.column_estimates import Columns
+from federated_optimizer.costs.relations.repeated_conditions import RepeatedConditions
+from federated_optimizer.costs.relations.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.statistics.default_facts import (
     BOOLEAN_BYTES,
     DOUBLE_BYTES,

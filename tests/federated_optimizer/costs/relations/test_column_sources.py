@@ -1,6 +1,6 @@
 """Sources of columns, and what stored tables are joined with."""
 
-from federated_optimizer.costs.column_sources import ColumnSources, finding
+from federated_optimizer.costs.relations.column_sources import ColumnSources, finding
 from streamsql.algebra.operators import Join, Plan, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
 
