@@ -1,7 +1,8 @@
 """REST routes. Everything a page or the command line does goes through here.
 
 All that ask the coordinator are coroutines, also those that wait for nothing: it belongs to the
-event loop, and functions would run in other threads.
+event loop, and functions would run in other threads. So are dependencies: FastAPI hands each that
+is none to a thread, which takes 0.2 ms a request.
 """
 
 import asyncio
@@ -70,13 +71,13 @@ class Place(Text):
     offset: int = Field(ge=0, le=MAX_TEXT)
 
 
-def settings_of(request: Request) -> ConsoleSettings:
+async def settings_of(request: Request) -> ConsoleSettings:
     """Return the console's settings."""
     settings: ConsoleSettings = request.app.state.settings
     return settings
 
 
-def principal_of(request: Request) -> Principal:
+async def principal_of(request: Request) -> Principal:
     """Return who asks; without accounts it is whoever is on this machine.
 
     Raises:
@@ -88,11 +89,11 @@ def principal_of(request: Request) -> Principal:
     return principal
 
 
-def coordinator_of(request: Request) -> CoordinatorApi:
+async def coordinator_of(request: Request) -> CoordinatorApi:
     """Return the coordinator as whoever asks may use it; open routes are asked by nobody, too."""
     coordinator: CoordinatorApi = request.app.state.coordinator
-    admits = getattr(request.state, "principal", LOCAL) is not None
-    return coordinator.on_behalf(principal_of(request) if admits else NOBODY)
+    principal: Principal | None = getattr(request.state, "principal", LOCAL)
+    return coordinator.on_behalf(NOBODY if principal is None else principal)
 
 
 NOBODY = Principal("nobody", Role.VIEWER, sources=())

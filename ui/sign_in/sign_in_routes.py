@@ -56,7 +56,7 @@ class NewTokenOfMine(BaseModel):
     )
 
 
-def people_of(request: Request) -> PeopleApi:
+async def people_of(request: Request) -> PeopleApi:
     """Return the people of this console.
 
     Raises:
@@ -109,7 +109,7 @@ async def me(request: Request) -> dict[str, Any]:
     accounts: bool = getattr(request.state, "accounts", False)
     told: dict[str, Any] = {"accounts": accounts, "signed_in": accounts and principal is not None}
     if principal is not None and accounts:
-        account = people_of(request).account(principal.name)
+        account = (await people_of(request)).account(principal.name)
         told |= {
             "name": principal.name,
             "role": principal.role,

@@ -80,7 +80,7 @@ class _Subjects:
                 self.sent[site] = Subject(SubjectKind.COLUMN, *columns)
 
 
-_PAUSE = 100_000
+_PAUSE = 1_000_000
 """Microseconds for which recursions are not asked again: sites report them once a second."""
 
 

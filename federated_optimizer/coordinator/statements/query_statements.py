@@ -185,7 +185,11 @@ class QueryStatements:
         return prepared, found
 
     async def _next_run(self) -> str:
-        return f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
+        store = self._shared.store
+        number = store.numbers.take_reserved()
+        if number is None:
+            number = await asyncio.to_thread(store.next_query_number)
+        return f"q{number}"
 
     def _check_quota(self, principal: Principal) -> None:
         """Refuse one query too many of somebody.

@@ -94,6 +94,7 @@ class CatalogStore:
     Attributes:
         epoch: This coordinator's, set by `claim`.
         pending: Writes that the next transaction makes first.
+        numbers: Those of queries.
     """
 
     def __init__(self, url: str) -> None:
@@ -106,7 +107,7 @@ class CatalogStore:
         self.epoch = 0
         self._lock, self._committing = threading.Lock(), threading.Lock()
         self.pending = PendingWrites()
-        self._numbers = QueryNumbers(self.writing)
+        self.numbers = QueryNumbers(self.writing)
         with self._errors("open"):
             self._engine = catalog_engine(url)
             with self._engine.begin() as connection:
@@ -211,7 +212,7 @@ class CatalogStore:
 
     def next_query_number(self) -> int:
         """Return a number that no query of this catalog ever had."""
-        return self._numbers.take()
+        return self.numbers.take()
 
     def ensure(self, pending: PendingWrite) -> None:
         """Return once a pending write is committed, with all that have come meanwhile.
@@ -312,7 +313,7 @@ class CatalogStore:
     def close(self) -> None:
         """Close all connections, after what is being written."""
         with suppress(DeploymentError):  # of another owner by now
-            self._numbers.give_back()
+            self.numbers.give_back()
         with self._lock:
             self._engine.dispose()
 
@@ -323,11 +324,10 @@ class CatalogStore:
         Raises:
             DeploymentError: The database cannot be written, or has another owner.
         """
-        errors = self._errors("write")
         with (
             self._lock,
             self.pending.taken() as waiting,
-            errors,
+            self._errors("write"),
             self._engine.begin() as connection,
         ):
             row = tables.coordinator

@@ -24,6 +24,16 @@ class QueryNumbers:
         self._lock = threading.Lock()
         self._next = self._end = 0
 
+    def take_reserved(self) -> int | None:
+        """Return the next number, without the database; None: one has to be reserved first."""
+        # Whoever holds the lock is about to wait for the disk.
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return None if self._next == self._end else self._given()
+        finally:
+            self._lock.release()
+
     def take(self) -> int:
         """Return the next number.
 
@@ -33,8 +43,11 @@ class QueryNumbers:
         with self._lock:
             if self._next == self._end:
                 self._reserve()
-            self._next += 1
-            return self._next - 1
+            return self._given()
+
+    def _given(self) -> int:
+        self._next += 1
+        return self._next - 1
 
     def _reserve(self) -> None:
         row = tables.coordinator

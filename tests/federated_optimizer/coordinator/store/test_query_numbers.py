@@ -44,3 +44,14 @@ def test_an_older_owner_gives_none_of_the_newer(tmp_path: Path) -> None:
     older.close()
     assert newer.next_query_number() == max(others) + 1 > first
     newer.close()
+
+
+def test_a_reserved_one_is_given_without_the_database(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    assert store.numbers.take_reserved() is None
+    first = store.next_query_number()
+    given = [store.numbers.take_reserved() for _ in range(BLOCK - 1)]
+    assert given == list(range(first + 1, first + BLOCK))
+    assert store.numbers.take_reserved() is None
+    assert store.next_query_number() == first + BLOCK
+    store.close()
