@@ -540,6 +540,7 @@ class FakeCoordinator:
             for info in infos
             if origin in {None, info.origin}
             and (wanted.shows is None or wanted.shows(info.schema))
+            and wanted.reads.lower() in info.text.lower()
             and all(word in f"{info.id} {info.name} {info.text}".lower() for word in words)
         ]
         return tuple(asked if wanted.most is None else asked[max(len(asked) - wanted.most, 0) :])

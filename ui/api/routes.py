@@ -7,7 +7,7 @@ is none to a thread, which takes 0.2 ms a request.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -165,13 +165,19 @@ async def validate(body: Text, request: Request, coordinator: Coordinator) -> di
 @router.get("/queries")
 async def queries(
     coordinator: Coordinator,
-    origin: Annotated[Origin | None, Query()] = None,
-    words: Annotated[str, Query(max_length=1_000)] = "",
-    most: Annotated[int | None, Query(ge=1)] = None,
+    origin: Annotated[
+        list[Origin] | None, Query(max_length=len(Origin), description="Left out: all of them")
+    ] = None,
+    words: Annotated[str, Query(max_length=1_000, description="In id, name or text")] = "",
+    reads: Annotated[
+        str, Query(max_length=1_000, description="A relation that they read, maybe in a view")
+    ] = "",
+    most: Annotated[int | None, Query(ge=1, description="Of each origin, the newest")] = None,
 ) -> list[dict[str, Any]]:
-    """List queries, newest last: those with all `words` in id, name or text, the newest `most`."""
-    wanted = Wanted(words=words, most=most)
-    return [query_object(query) for query in coordinator.queries(origin, wanted)]
+    """List queries, newest last, origin after origin if some are named."""
+    wanted = Wanted(words=words, reads=reads, most=most)
+    origins: Iterable[Origin | None] = dict.fromkeys(origin) if origin else (None,)
+    return [query_object(q) for each in origins for q in coordinator.queries(each, wanted)]
 
 
 @router.get("/queries/{query_id}")

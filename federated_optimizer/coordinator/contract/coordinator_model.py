@@ -20,11 +20,13 @@ class Wanted:
     Attributes:
         shows: Tells of columns whether queries that have them are asked for; None: all are.
         words: Each of them, in any case, is in the id, the name or the text of a query.
+        reads: A relation that they read, themselves or in a view, in any case; empty: any.
         most: The number of queries at most; None: any number.
     """
 
     shows: Callable[[Schema], bool] | None = None
     words: str = ""
+    reads: str = ""
     most: int | None = None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from federated_optimizer.coordinator.contract.coordinator_model import ALL, QueryInfo, Wanted
 from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, Standing
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 
@@ -29,8 +30,9 @@ def infos_of(queries: Sequence[RunningQuery], wanted: Wanted = ALL) -> tuple[Que
 
 def _chosen(queries: Sequence[RunningQuery], wanted: Wanted) -> list[RunningQuery]:
     """Return the queries that are asked for, oldest first."""
-    words = wanted.words.lower().split()
+    words, relation = wanted.words.lower().split(), wanted.reads.lower()
     listed: dict[int, bool] = {}  # by identity: equal queries have one schema
+    reading: dict[frozenset[Read], bool] = {}
     found: list[RunningQuery] = []
     for query in reversed(queries):
         if len(found) == wanted.most:
@@ -40,6 +42,11 @@ def _chosen(queries: Sequence[RunningQuery], wanted: Wanted) -> list[RunningQuer
             if id(schema) not in listed:
                 listed[id(schema)] = wanted.shows(schema)
             if not listed[id(schema)]:
+                continue
+        if relation:
+            if query.reads not in reading:
+                reading[query.reads] = any(read.relation == relation for read in query.reads)
+            if not reading[query.reads]:
                 continue
         if words:
             said = f"{query.id} {query.name} {query.text}".lower()

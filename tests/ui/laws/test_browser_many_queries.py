@@ -25,6 +25,30 @@ def full_page(console: Any, page: Any) -> Any:
     return page
 
 
+def test_the_monitor_offers_the_newest_queries_and_finds_others_by_their_words(
+    full_page: Any, console: Any, expect: Any
+) -> None:
+    ids = [query.id for query in console.coordinator.queries(Origin.USER)]
+    full_page.goto(f"{console.address}/monitor?query={ids[0]}")
+    choice = full_page.locator("#query")
+    expect(choice).to_have_value(ids[0])  # the oldest: shown, and not among the newest
+    expect(choice.locator("optgroup[label='Queries, the newest 200'] option")).to_have_count(200)
+    expect(choice.locator("> option")).to_have_count(1)
+    find = full_page.get_by_label("Find running queries")
+    find.fill("SeatSensor 33.0")
+    expect(choice.locator("optgroup[label='Queries'] option")).to_have_count(3)
+    expect(choice).to_have_value(ids[0])
+    choice.select_option(ids[33])
+    expect(full_page).to_have_url(f"{console.address}/monitor?query={ids[33]}")
+    find.fill("")
+    expect(choice.locator("> option")).to_have_count(1)
+    expect(choice).to_have_value(ids[33])
+    console.run(console.coordinator.stop(ids[33]))
+    stopped = full_page.locator("#plan-message")
+    expect(stopped).to_contain_text(f"{ids[33]} was stopped.", timeout=10_000)
+    expect(choice.locator("option").first).to_have_text(f"{ids[33]} (stopped)")
+
+
 def test_the_newest_queries_are_listed_and_others_are_found_by_their_words(
     full_page: Any, console: Any, expect: Any
 ) -> None:

@@ -1,6 +1,7 @@
 // The list of the queries that run, and why one waits.
-import { age, count, extent, get, make, problemOf } from "./api.js";
+import { age, count, extent, get, make } from "./api.js";
 import { byId, focusOn, focusedIn } from "./elements.js";
+import { queryOf } from "./query_found.js";
 
 /** @import { Query } from "./payloads.d.ts" */
 
@@ -43,7 +44,7 @@ export async function listed(words, id) {
   // One more than is shown tells whether there are more.
   const asked = new URLSearchParams({ origin: "user", words, most: String(MOST + 1) });
   const queries = await get(`/api/queries?${asked}`);
-  const current = queries.find((q) => q.id === id) ?? (id && (await one(id)));
+  const current = queries.find((q) => q.id === id) ?? (id && (await queryOf(id)));
   return { queries, current };
 }
 
@@ -63,17 +64,6 @@ export function showList(queries, words, selected, choose) {
   const none = make("li", { class: "empty" }, words ? NONE_FOUND : NONE_RUNS);
   byId("queries").replaceChildren(...(items.length ? items : [none]));
   if (focused) focusOn(byId("queries"), `[data-query="${CSS.escape(focused)}"]`);
-}
-
-/** A query that is not among those listed; null: it has ended.
- *  @param {string} id */
-async function one(id) {
-  try {
-    return await get(`/api/queries/${encodeURIComponent(id)}`);
-  } catch (error) {
-    if (problemOf(error).lost) throw error;
-    return null;
-  }
 }
 
 /** @param {string[]} sites */

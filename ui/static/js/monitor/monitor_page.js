@@ -14,6 +14,8 @@ import { Reported } from "./reported.js";
 import { SessionQueries } from "./session_queries.js";
 import { SettingsForm } from "./settings_form.js";
 import { byId } from "../elements.js";
+import { queryOf } from "../query_found.js";
+import { QueryChoice, nameOf } from "./query_choice.js";
 
 /** @import { Fed, Fragment, OperatorRow, Problem, Query, Site } from "../payloads.d.ts" */
 /** @import { Followed } from "./session_queries.js" */
@@ -31,10 +33,9 @@ const queries = new SessionQueries();
 const reported = new Reported();
 /** @type {Query | null} */
 let shownQuery = null; // the query whose plan is shown
+let gone = false; // it has ended
 /** @type {string | null} */
 let unknown = null; // the query of the address, if there is none of that name
-/** @type {Query[]} */
-let listed = []; // all queries
 /** @type {Map<string, Site>} */
 let sites = new Map(); // by name
 /** @type {RunningPlan} */
@@ -56,7 +57,7 @@ let trouble = null; // why there is none
 let since = 0;
 let pending = false;
 
-const choice = byId("query", HTMLSelectElement);
+const choice = new QueryChoice(show, () => void news());
 const drawing = new PlanDrawing(byId("plan", SVGSVGElement), choose);
 drawing.shown = update;
 const graphs = new Graphs(byId("graphs"), queries, counted);
@@ -67,12 +68,12 @@ const table = new PropertyTable(
   choose,
 );
 const decisions = new PlanDecisions(byId("decisions", HTMLDetailsElement), queries);
-const network = new NetworkSection((id) => {
-  const found = listed.find((query) => query.id === id);
+const network = new NetworkSection(async (id) => {
+  const found = await queryOf(id).catch(() => null); // the console is lost: the page says so by itself
   if (!found) return;
   show(found);
-  fillChoice();
-  choice.scrollIntoView({ block: "nearest", behavior: "smooth" });
+  choice.fill(shownQuery, gone);
+  choice.choice.scrollIntoView({ block: "nearest", behavior: "smooth" });
 });
 const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
@@ -102,6 +103,7 @@ function show(query) {
   drawing.clear();
   choose(null);
   shownQuery = query;
+  gone = false;
   decisions.of(query?.id ?? null);
   network.of(query?.run ?? null);
   unknown = null;
@@ -258,14 +260,11 @@ function message(away) {
   byId("plan").classList.toggle("empty-plan", !drawn);
 }
 
-/** @param {Query} query */
-const nameOf = ({ id, name }) => name || id;
-
 /** @param {Set<string>} away */
 function said(away) {
   if (!shownQuery) return whyNone();
   const name = nameOf(shownQuery);
-  if (!listed.some(({ id }) => id === shownQuery?.id)) return `${name} was stopped. Choose another query above.`;
+  if (gone) return `${name} was stopped. Choose another query above.`;
   if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
   if (shownQuery.status === "failed") return `${name} was stopped by an error: ${shownQuery.error}`;
   if (away.size) {
@@ -277,7 +276,7 @@ function said(away) {
 
 /** Why no query is shown. */
 function whyNone() {
-  if (!listed.length) {
+  if (!choice.listed.length && !choice.words) {
     const queriesPage = make("a", { href: "/queries" }, "Queries");
     return ["No query runs. Start one on ", queriesPage, ", then return to watch it."];
   }
@@ -311,61 +310,34 @@ function counted() {
 
 /** What runs, and who is there. */
 async function news() {
+  const before = shownQuery;
   try {
-    const [all, places] = await Promise.all([get("/api/queries"), get("/api/sites")]);
-    listed = all.filter(({ origin }) => origin !== "session");
+    const [now, places] = await Promise.all([choice.look(before?.id), get("/api/sites")]);
     sites = new Map(places.map((site) => [site.site, site]));
+    if (before === shownQuery && before) {
+      gone = !now;
+      shownQuery = now ?? before;
+      if (shownQuery.run !== before.run) show(shownQuery);
+      else if (shownQuery.version !== before.version) explain(shownQuery);
+    }
+    if (!shownQuery) await begin();
   } catch (error) {
     trouble = problemOf(error);
-    return update();
   }
-  if (shownQuery) {
-    const { id, run, version } = shownQuery;
-    shownQuery = listed.find((query) => query.id === id) ?? shownQuery;
-    if (shownQuery.run !== run) show(shownQuery);
-    else if (shownQuery.version !== version) explain(shownQuery);
-  }
-  fillChoice();
-  if (!shownQuery) begin();
+  choice.fill(shownQuery, gone);
   update();
 }
 
-function fillChoice() {
-  /** @param {Query} query */
-  const option = ({ id, name, text }) =>
-    make("option", { value: id }, `${name || id}: ${text.replace(/\s+/g, " ").slice(0, 90)}`);
-  const users = listed.filter(({ origin }) => origin === "user").reverse();
-  const others = listed.filter(({ origin }) => origin !== "user");
-  const shownId = shownQuery?.id;
-  const gone = shownId !== undefined && !listed.some(({ id }) => id === shownId);
-  const signature = [...users, ...others].map(({ id }) => id).join() + gone;
-  if (choice.dataset.signature === signature) return;
-  choice.dataset.signature = signature;
-  fill(choice, [
-    !shownQuery && make("option", { value: "" }, "choose a query…"),
-    gone && shownQuery && make("option", { value: shownQuery.id }, `${nameOf(shownQuery)} (stopped)`),
-    users.length > 0 && make("optgroup", { label: "Queries" }, users.map(option)),
-    others.length > 0 && make("optgroup", { label: "Queries of the map" }, others.map(option)),
-  ]);
-  if (shownQuery) choice.value = shownQuery.id;
-}
-
 /** The query of the address, or the newest of the user's, or the first of the map's. */
-function begin() {
+async function begin() {
   const wanted = new URLSearchParams(location.search).get("query");
-  const named = listed.find(({ id, name }) => wanted && (id === wanted || name === wanted));
+  const named = wanted ? await queryOf(wanted) : null;
+  if (shownQuery) return; // chosen meanwhile
   unknown = wanted && !named ? wanted.slice(0, 80) : null;
-  const found = named || (!wanted && (listed.filter(({ origin }) => origin === "user").pop() || listed[0]));
-  if (!found) return;
-  show(found);
-  choice.dataset.signature = "";
-  fillChoice();
+  const found = named || (!wanted && choice.first());
+  if (found) show(found);
 }
 
-choice.addEventListener("change", () => {
-  const found = listed.find(({ id }) => id === choice.value);
-  if (found) show(found);
-});
 byId("closer").addEventListener("click", () => drawing.camera.zoom(0.75));
 byId("farther").addEventListener("click", () => drawing.camera.zoom(1 / 0.75));
 byId("whole").addEventListener("click", () => drawing.camera.fit({ all: true }));

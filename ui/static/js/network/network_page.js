@@ -7,7 +7,7 @@ import { changes, isAnswered, notes, problem } from "../why.js";
 import { Graph, pairKey } from "./graph.js";
 import { loadPlaces } from "./layout.js";
 import { linksNamed } from "./finding.js";
-import { readersOf } from "./readers.js";
+import { viewsOf } from "./readers.js";
 import { byId } from "../elements.js";
 
 /** @typedef {Definition & { key: string[] }} LinkSource */
@@ -15,6 +15,7 @@ import { byId } from "../elements.js";
 /** @import { Pair } from "./graph.js" */
 
 const MOST_FOUND = 40; // links listed at once
+const MOST_READERS = 200; // queries listed that read the source
 
 /** @type {Graph} */
 let graph; // made, as the source is chosen, before anything can be clicked
@@ -115,10 +116,14 @@ function classes(held) {
 /** List what reads the source: running queries first, then views of the library.
  *  @param {Definition[]} definitions */
 async function targets(definitions) {
-  const queries = await get("/api/queries").catch(() => []);
-  const { running, views } = readersOf(source.name, definitions, queries);
-  const all =
-    running.length === 1 ? "the running query that reads it" : `all ${running.length} running queries that read it`;
+  // One more than is listed tells whether there are more.
+  const asked = new URLSearchParams({ origin: "user", reads: source.name, most: String(MOST_READERS + 1) });
+  const queries = await get(`/api/queries?${asked}`).catch(() => []);
+  const views = viewsOf(source.name, definitions);
+  const more = queries.length > MOST_READERS;
+  const running = queries.slice(-MOST_READERS).filter(({ status }) => status !== "failed");
+  const many = more ? "all running queries that read it" : `all ${running.length} running queries that read it`;
+  const all = running.length === 1 && !more ? "the running query that reads it" : many;
   const ofQueries = running.map(({ id, name }) => make("option", { value: `query:${id}` }, name || id));
   const ofViews = views.map((name) => make("option", { value: `view:${name}` }, name));
   const allOption = make("option", { value: "all" }, all);
@@ -127,9 +132,10 @@ async function targets(definitions) {
   const signature = values.join() + running.map(({ name }) => name).join();
   if (choice.dataset.signature === signature) return;
   choice.dataset.signature = signature;
+  const label = more ? `Running queries, the newest ${MOST_READERS}` : "Running queries";
   const preferred = [choice.value, running.length ? "all" : "view:reachable"].find((value) => values.includes(value));
   fill(choice, [
-    running.length > 0 && [allOption, make("optgroup", { label: "Running queries" }, ofQueries)],
+    running.length > 0 && [allOption, make("optgroup", { label }, ofQueries)],
     make("optgroup", { label: "Library views" }, ofViews),
   ]);
   if (preferred) choice.value = preferred;

@@ -1,6 +1,6 @@
-// What reads a source: found by the names in texts, through views.
+// Views that read a source: found by the names in texts, through views.
 
-/** @import { Definition, Query } from "../payloads.d.ts" */
+/** @import { Definition } from "../payloads.d.ts" */
 
 /** @param {string} sql */
 const words = (sql) =>
@@ -11,14 +11,11 @@ const words = (sql) =>
       .match(/[a-z_]\w*/g) || [],
   );
 
-/** {running: queries, views: names} that read a source, directly or through views.
+/** The names of the views that read a source, directly or through views.
  *  @param {string} name
- *  @param {Definition[]} definitions
- *  @param {Query[]} queries */
-export function readersOf(name, definitions, queries) {
-  const views = definitions
-    .filter((d) => d.kind === "view")
-    .map((d) => ({ name: d.name, library: d.library, words: words(d.text) }));
+ *  @param {Definition[]} definitions */
+export function viewsOf(name, definitions) {
+  const views = definitions.filter((d) => d.kind === "view").map((d) => ({ name: d.name, words: words(d.text) }));
   const reading = new Set([name.toLowerCase()]);
   for (let grown = true; grown;) {
     grown = false;
@@ -29,10 +26,5 @@ export function readersOf(name, definitions, queries) {
       grown = true;
     }
   }
-  /** @param {string} sql */
-  const reads = (sql) => [...words(sql)].some((word) => reading.has(word));
-  return {
-    running: queries.filter((query) => query.origin === "user" && query.status !== "failed" && reads(query.text)),
-    views: views.filter((view) => reading.has(view.name.toLowerCase())).map((view) => view.name),
-  };
+  return views.filter((view) => reading.has(view.name.toLowerCase())).map((view) => view.name);
 }
