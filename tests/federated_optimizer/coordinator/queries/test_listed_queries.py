@@ -64,3 +64,22 @@ def test_queries_that_are_not_listed_are_not_described(
         assert described == queries[-3:]
 
     harness.run(scenario)
+
+
+def test_a_list_has_the_queries_that_read_a_relation_also_through_views(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute("CREATE VIEW Doors AS SELECT rid FROM RoomSensor")
+        rooms = await harness.start_query(coordinator, ROOMS)
+        doors = await harness.start_query(coordinator, "SELECT * FROM Doors")
+        seats = await harness.start_query(coordinator, SEATS)
+
+        def reading(name: str) -> list[str]:
+            return ids(coordinator.queries(Origin.USER, Wanted(reads=name)))
+
+        assert reading("roomsensor") == [rooms, doors]
+        assert reading("Doors") == [doors]
+        assert reading("SEATSENSOR") == [seats]
+        assert reading("Sensor") == []
+
+    harness.run(scenario)
