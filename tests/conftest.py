@@ -78,6 +78,8 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
+COLLECTIONS = (20_000, 20, 20)
+"""Thresholds of the garbage collector while tests run: full collections were 6 % of their time."""
 NIGHTLY_SECONDS = 3_600
 """How long a property may take with the examples of `nightly`; others keep their limits."""
 
@@ -121,6 +123,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*COLLECTIONS)
         gc.enable()
 
 

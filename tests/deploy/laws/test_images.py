@@ -131,6 +131,27 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def pinned_hashes(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return version and hashes of each distribution in a requirements file."""
+    blocks = re.findall(r"(?m)^\S.*\n(?: .*\n?)*", path.read_text(encoding="utf-8"))
+    found = {}
+    for block in blocks:
+        pin = re.match(r"([\w.-]+)(?:\[[\w,]+\])?==([^\s;]+)", block)
+        assert pin, block
+        hashes = frozenset(re.findall(r"--hash=sha256:(\w{64})\b", block))
+        assert hashes, block
+        found[normal(pin[1])] = pin[2], hashes
+    return found
+
+
+@pytest.mark.parametrize("name", ["base", "compiled", "console", "gateway", "static"])
+def test_what_is_installed_anywhere_is_what_is_tested(name: str) -> None:
+    tested = pinned_hashes(ROOT / "requirements" / "dev.txt")
+    pinned_there = pinned_hashes(ROOT / "requirements" / f"{name}.txt")
+    assert pinned_there
+    assert pinned_there.items() <= tested.items()
+
+
 @functools.cache
 def distributions() -> Mapping[str, list[str]]:
     """Return the installed distributions by top-level import name."""
