@@ -187,22 +187,22 @@ class BlockShapes:
 
     def add(self, key: Key, offer: Offer, block: Block) -> None:
         """Add an offer that computes a block."""
-        placed = _placed(block)
-        shape = self._shapes.setdefault(placed.forms, {}).get(placed.shape)
+        place = placed(block)
+        shape = self._shapes.setdefault(place.forms, {}).get(place.shape)
         if shape is None:
-            equal = tuple(p for p in placed.block.predicates if equal_pair(p) is not None)
-            bare = replace(placed.block, predicates=equal, outputs=(), names=())
-            shape = self._shapes[placed.forms][placed.shape] = Shape(bare)
-        shape.offers[key] = offer, placed.block
-        shape.predicates.add(key, placed.predicates)
-        shape.available[key] = placed.available
+            equal = tuple(p for p in place.block.predicates if equal_pair(p) is not None)
+            bare = replace(place.block, predicates=equal, outputs=(), names=())
+            shape = self._shapes[place.forms][place.shape] = Shape(bare)
+        shape.offers[key] = offer, place.block
+        shape.predicates.add(key, place.predicates)
+        shape.available[key] = place.available
         bundle = offer.bundle
         copies = len(bundle.fragments) - len(bundle.own) if bundle.feeds else 0
         shape.known[key] = _Known(copies)
         if not copies:
-            shape.roots.add(key, placed.predicates)
+            shape.roots.add(key, place.predicates)
         shape.changed()
-        self._places[key] = placed.forms, placed.shape
+        self._places[key] = place.forms, place.shape
 
     def remove(self, key: Key) -> None:
         """Remove an offer."""
@@ -247,7 +247,7 @@ class BlockShapes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class Placed:
     """The place of a block.
 
     Attributes:
@@ -266,7 +266,8 @@ class _Placed:
 
 
 @exactly_cached(4_096)
-def _placed(block: Block) -> _Placed:
+def placed(block: Block) -> Placed:
+    """Return the place of a block among those of its shape."""
     named = [canonical_plan(child) for child in block.inputs]
     equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
     bare = replace(block, predicates=equal, outputs=(), names=())
@@ -274,12 +275,12 @@ def _placed(block: Block) -> _Placed:
     block = reordered(block, names.order)
     shape = (*((named[i].form, named[i].columns) for i in names.order), *names.predicates)
     predicates = predicate_set(block.predicates, known_times(block))
-    return _Placed(block, tuple(sorted(names.forms)), shape, predicates, Available.of(block))
+    return Placed(block, tuple(sorted(names.forms)), shape, predicates, Available.of(block))
 
 
 def in_canonical_order(block: Block) -> Block:
     """Return a block with its inputs in the order that blocks of its shape have here."""
-    return _placed(block).block
+    return placed(block).block
 
 
 def reordered(block: Block, order: tuple[int, ...]) -> Block:

@@ -15,10 +15,10 @@ from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
 from federated_optimizer.sharing.forms.exact_cache import encode
 from federated_optimizer.sharing.node_offers import Offer
-from federated_optimizer.sharing.rule_table import RULES, WIDENINGS
+from federated_optimizer.sharing.rule_index import RuleIndex
+from federated_optimizer.sharing.rule_table import Rule
 from federated_optimizer.sharing.rules import same
 from federated_optimizer.sharing.rules.select_project_join import over_aligned
-from federated_optimizer.sharing.set_clusters import cluster_of
 from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
@@ -104,8 +104,9 @@ class ComputationIndex:
         self._runs: dict[str, list[Key]] = {}
         self._forms: dict[str, dict[Key, Offer]] = {}
         self._blocks = BlockShapes()
-        self._operators: dict[tuple[str, ...], dict[Key, Offer]] = {}
-        self._clusters: dict[str, dict[Key, Offer]] = {}
+        self._operators = RuleIndex()
+        self._numbers: dict[Key, int] = {}
+        self._next_number = 0
         self._answers: dict[bytes, _Answers] = {}
         self._inputs: dict[Scan, dict[Plan, dict[Key, Offer]]] = {}
 
@@ -119,14 +120,13 @@ class ComputationIndex:
         if key in self._offers:
             self._drop(key)
         self._offers[key] = offer
+        self._numbers[key] = self._next_number
+        self._next_number += 1
         self._runs.setdefault(offer.run, []).append(key)
         self._forms.setdefault(form, {})[key] = offer
         self._blocks.add(key, offer, block_of(offer.plan))
         if _has_rules(offer.plan):
-            self._operators.setdefault(sources_of(offer.plan), {})[key] = offer
-        source = _source_of_cluster(offer.plan)
-        if source:
-            self._clusters.setdefault(source, {})[key] = offer
+            self._operators.add(key, offer.plan)
         rows = _selected(offer)
         if rows is not None:
             scan = rows.input if isinstance(rows, Window) else rows
@@ -139,15 +139,13 @@ class ComputationIndex:
 
     def _drop(self, key: Key) -> None:
         offer = self._offers.pop(key)
+        del self._numbers[key]
         if key in self._runs.get(key[0], ()):
             self._runs[key[0]].remove(key)
         _discard(self._forms, key[2], key)
         self._blocks.remove(key)
         if _has_rules(offer.plan):
-            _discard(self._operators, sources_of(offer.plan), key)
-        source = _source_of_cluster(offer.plan)
-        if source:
-            _discard(self._clusters, source, key)
+            self._operators.remove(key)
         rows = _selected(offer)
         if rows is not None:
             scan = rows.input if isinstance(rows, Window) else rows
@@ -237,14 +235,14 @@ class ComputationIndex:
         if not _has_rules(wanted):
             return
         answers = self._answers_to(wanted)
-        tried = list(islice(filter(allowed, self._candidates(wanted)), MAX_TRIED))
-        tried.sort(key=lambda offer: not offer.is_readable)
-        for offer in tried:
+        candidates = ((o, rules) for o, rules in self._candidates(wanted) if allowed(o))
+        tried = sorted(islice(candidates, MAX_TRIED), key=lambda each: not each[0].is_readable)
+        for offer, rules in tried:
             if is_there and not offer.is_readable:
                 return
             known = answers.get(id(offer))
             if known is None:
-                answered = _by_rule(wanted, offer) or _by_widening(wanted, offer)
+                answered = _by_rule(wanted, offer, rules) or _by_widening(wanted, offer, rules)
                 known = answers[id(offer)] = offer, answered
             _, found = known
             if found is not None:
@@ -260,41 +258,36 @@ class ComputationIndex:
             self._answers.clear()
         return self._answers.setdefault(name, {})
 
-    def _candidates(self, wanted: Plan) -> Iterator[Offer]:
-        """Yield offers over the same sources; to a set operator also those of fewer operands."""
-        sources = sources_of(wanted)
-        yield from self._operators.get(sources, {}).values()
-        if _source_of_cluster(wanted):
-            for source in dict.fromkeys(sources):
-                for offer in self._clusters.get(source, {}).values():
-                    theirs = sources_of(offer.plan)
-                    if theirs != sources and {*theirs} <= {*sources}:
-                        yield offer
+    def _candidates(self, wanted: Plan) -> Iterator[tuple[Offer, tuple[Rule, ...]]]:
+        """Yield the offers that rules may answer a plan from, the oldest first."""
+        rules = self._operators.rules_for(wanted)
+        for key in sorted(rules, key=self._numbers.__getitem__):
+            yield self._offers[key], rules[key]
 
 
 def _is_there(found: Found) -> bool:
     return found.offer.is_readable and not found.regroups
 
 
-def _by_rule(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
+def _by_rule(wanted: Plan, offer: Offer, rules: Sequence[Rule]) -> tuple[Offer, Plan] | None:
     """Return an answer by the first rule that finds one."""
     leaf = offer.leaf
-    for answer in RULES:
-        plan = answer(wanted, offer.plan, leaf)
+    for rule in rules:
+        plan = rule.answer(wanted, offer.plan, leaf)
         if plan is not None:
             return offer, plan
     return None
 
 
-def _by_widening(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
+def _by_widening(wanted: Plan, offer: Offer, rules: Sequence[Rule]) -> tuple[Offer, Plan] | None:
     """Return an answer over what a node computes inside, with more columns.
 
     Only of nodes: a query that is alone would not gain by what others want of its rows.
     """
-    for widening in WIDENINGS if offer.is_node and not offer.is_readable else ():
-        wide = widening(wanted, offer.plan)
+    for rule in rules if offer.is_node and not offer.is_readable else ():
+        wide = None if rule.widened is None else rule.widened(wanted, offer.plan)
         if wide is not None:
-            return _by_rule(wanted, replace(offer, plan=wide))
+            return _by_rule(wanted, replace(offer, plan=wide), rules)
     return None
 
 
@@ -305,20 +298,6 @@ def remaining_of(plan: Plan) -> int:
         for node in walk_plan(plan)
         if node.inputs and not isinstance(node, Project)
     )
-
-
-def sources_of(plan: Plan) -> tuple[str, ...]:
-    """Return the names of the sources that a plan reads, each as often as it does, in order."""
-    nodes = walk_plan(plan)
-    return tuple(sorted(n.source.lower() for n in nodes if isinstance(n, Scan)))
-
-
-def _source_of_cluster(plan: Plan) -> str:
-    """Return the first source, in order, of a set operator; empty for other plans."""
-    inputs = block_of(plan).inputs
-    if len(inputs) != 1 or cluster_of(inputs[0]) is None:
-        return ""
-    return next(iter(sources_of(plan)), "")
 
 
 def _in_order(candidates: Sequence[Candidate], rows: Rows) -> Iterator[Candidate]:

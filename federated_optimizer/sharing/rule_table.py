@@ -1,7 +1,9 @@
 """The rules for operators that are no selections, projections or joins, in the order of trial."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.rules import (
     bounded_views,
     coarser_groups,
@@ -12,19 +14,36 @@ from federated_optimizer.sharing.rules import (
 )
 from streamsql.algebra.operators import Plan
 
-Rule = Callable[[Plan, Plan, Plan], Plan | None]
-"""`answer` of a module of `sharing.rules`: wanted, offered, and the leaf that gives the offered."""
-
-RULES: tuple[Rule, ...] = (
-    coarser_groups.answer,
-    coarser_windows.answer,
-    fewer_operands.answer,
-    preserved_sides.answer,
-    bounded_views.answer,
-)
+Answer = Callable[[Plan, Plan, Plan], Plan | None]
+"""Wanted, offered, and the leaf that gives the offered: wanted over the leaf."""
 
 Widening = Callable[[Plan, Plan], Plan | None]
 """Wanted and offered: the offered with more columns behind its own, from which the wanted comes."""
 
-WIDENINGS: tuple[Widening, ...] = (more_functions.widened,)
-"""For parts that nobody can read yet: a node of them may be given what is wanted."""
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A module of `sharing.rules`.
+
+    Attributes:
+        answer: Answers a plan.
+        offered: The basis of an offer; None: it answers nothing by this rule.
+        wanted: The bases of a plan: an offer answers it only if one of them lies on its own.
+        widened: For parts that nobody can read yet: a node of them may be given what is wanted.
+    """
+
+    answer: Answer
+    offered: Callable[[Plan], Basis | None]
+    wanted: Callable[[Plan], tuple[Basis, ...]]
+    widened: Widening | None = None
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        coarser_groups.answer, coarser_groups.offered, coarser_groups.wanted, more_functions.widened
+    ),
+    Rule(coarser_windows.answer, coarser_windows.offered, coarser_windows.wanted),
+    Rule(fewer_operands.answer, fewer_operands.offered, fewer_operands.wanted),
+    Rule(preserved_sides.answer, preserved_sides.offered, preserved_sides.wanted),
+    Rule(bounded_views.answer, bounded_views.offered, bounded_views.wanted),
+)

@@ -20,7 +20,7 @@ above the recursion anyway, where `select_project_join` finds it.
 What stands above the recursion is answered by the rules for blocks and groups.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import permutations
 
 import msgspec
@@ -34,6 +34,7 @@ from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import predicate_set, residual
 from federated_optimizer.sharing.refusals import NotSharedError, proven
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.rules import coarser_groups, select_project_join
 from streamsql.algebra.expressions import Expression, columns_of, shifted
 from streamsql.algebra.operators import (
@@ -68,6 +69,22 @@ def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
 
 
 answer = proven(answered)
+
+
+def offered(plan: Plan) -> Basis | None:
+    """Return the first base branch of a node; None: it has not one recursion."""
+    found = _recursions(plan)
+    if len(found) != 1:
+        return None
+    return Basis.of_block(_said(found[0]), block_of(found[0].base[0]))
+
+
+def wanted(plan: Plan) -> tuple[Basis, ...]:
+    """Return the base branches of a plan: each may be that which a node has first."""
+    found = _recursions(plan)
+    if len(found) != 1:
+        return ()
+    return tuple(Basis.of_block(_said(found[0]), block_of(each)) for each in found[0].base)
 
 
 def _recursions(plan: Plan) -> tuple[Fixpoint, ...]:
@@ -109,7 +126,7 @@ def bound_of(bounded: Fixpoint, whole: Fixpoint) -> tuple[Expression, ...]:
     raise NotSharedError(reason)
 
 
-def _said(node: Fixpoint) -> object:
+def _said(node: Fixpoint) -> Hashable:
     types, parts = node.columns.dtypes, (len(node.base), len(node.step))
     return types, parts, node.limit, node.selection, node.rounds, node.copies
 

@@ -33,6 +33,7 @@ from federated_optimizer.sharing.forms.group_blocks import GroupBlock, group_blo
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import residual
 from federated_optimizer.sharing.refusals import NotSharedError, proven
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.shown_groups import ShownGroups, decided_by
 from streamsql.algebra.aggregate_laws import Law, NoLaw, law_of, merging_call, whole_of
 from streamsql.algebra.expressions import (
@@ -71,6 +72,22 @@ def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
 
 
 answer = proven(answered)
+
+
+def offered(plan: Plan) -> Basis | None:
+    """Return what a node groups; None: nothing."""
+    groups = group_block_of(plan)
+    return None if groups is None else Basis.of_block(groups.is_global, groups.below)
+
+
+def wanted(plan: Plan) -> tuple[Basis, ...]:
+    """Return what a plan groups, for the kinds of nodes from which its groups may come."""
+    groups = group_block_of(plan)
+    if groups is None:
+        return ()
+    # A node without keys has one row even of nothing.
+    kinds = (False, True) if groups.is_global else (False,)
+    return tuple(Basis.of_block(kind, groups.below) for kind in kinds)
 
 
 def over_groups(ours: GroupBlock, theirs: GroupBlock, leaf: Plan) -> Plan:

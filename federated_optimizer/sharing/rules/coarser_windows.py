@@ -15,8 +15,10 @@ from dataclasses import replace
 
 import msgspec
 
+from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.group_blocks import GroupBlock, group_block_of
 from federated_optimizer.sharing.refusals import NotSharedError
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.rules.coarser_groups import over_groups
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 from streamsql.algebra.operators import HopWindow, Plan, Project, identity_columns
@@ -40,6 +42,24 @@ def answer(wanted: Plan, offered: Plan, leaf: Plan) -> Plan | None:
         return over_groups(ours, *found)
     except NotSharedError:
         return None
+
+
+def offered(plan: Plan) -> Basis | None:
+    """Return the rows in windows that a node groups; None: it groups others, or none."""
+    groups = group_block_of(plan)
+    match groups:
+        case GroupBlock(below=Block(inputs=(HopWindow() as windows,)) as below):
+            # Windows of one input over one column differ in what the rule compares by itself.
+            rows = msgspec.structs.replace(windows, size=1, hop=1, offset=0)
+            return Basis.of_block("windows", replace(below, inputs=(rows,)))
+        case _:
+            return None
+
+
+def wanted(plan: Plan) -> tuple[Basis, ...]:
+    """Return the rows in windows that a plan groups."""
+    basis = offered(plan)
+    return () if basis is None else (basis,)
 
 
 def _nest(long: HopWindow, short: HopWindow) -> bool:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.operand_fits import Fit, Fitted, Matching, fits, fitted
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.set_clusters import (
     Cluster,
     ClusterKind,
@@ -79,6 +80,29 @@ def answer(wanted: Plan, offered: Plan, leaf: Plan) -> Plan | None:
         if isinstance(c, Column)
     )
     return Project(made, tuple(columns), wanted.schema.names)
+
+
+def offered(plan: Plan) -> Basis | None:
+    """Return the first operand of a node; None: it is no set operator."""
+    node = _node(plan)
+    if node is None:
+        return None
+    # Of a bag or a set of operands each stands for a wanted one, so any of them will do.
+    return Basis.of_block((node.kind, node.kind in _DIFFERENCES), node.operands[0])
+
+
+def wanted(plan: Plan) -> tuple[Basis, ...]:
+    """Return the operands of a plan, for each kind of node that may have them first."""
+    cluster = cluster_of(plan)
+    if cluster is None:
+        return ()
+    firsts = () if cluster.first is None else (cluster.first,)
+    found = []
+    for kind in _NODES[cluster.kind]:
+        is_first = kind in _DIFFERENCES
+        operands = firsts if is_first else cluster.others
+        found += [Basis.of_block((kind, is_first), block_of(each)) for each in operands]
+    return tuple(found)
 
 
 def _node(offered: Plan) -> _Node | None:

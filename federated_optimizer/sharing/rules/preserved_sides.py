@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 
 from federated_optimizer.sharing.forms.alignment import Available, aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.residuals import predicate_set
+from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.rules import select_project_join
 from streamsql.algebra.expressions import (
     Call,
@@ -124,6 +126,22 @@ def answer(wanted: Plan, offered: Plan, leaf: Plan) -> Plan | None:
     return None
 
 
+def offered(plan: Plan) -> Basis | None:
+    """Return who is a partner in a node; None: it is no such join."""
+    join = _outer_join_of(plan)
+    return None if join is None else Basis(join.kind, (join.left, join.right), join.partners)
+
+
+def wanted(plan: Plan) -> tuple[Basis, ...]:
+    """Return who is a partner in a plan, for each kind of join that it may come from."""
+    join = _outer_join_of(plan)
+    if join is None:
+        return ()
+    kinds = (join.kind, JoinKind.LEFT) if join.kind == JoinKind.ANTI else (join.kind,)
+    return tuple(Basis(kind, (join.left, join.right), join.partners) for kind in kinds)
+
+
+@exactly_cached(4_096)
 def _outer_join_of(plan: Plan) -> _OuterJoin | None:
     above = block_of(plan)
     match above.inputs:

@@ -72,7 +72,8 @@ PAIRS = (
 
 def answer_of(wanted: Plan, offered: Plan) -> Plan:
     leaf = RemoteSource("node", offered.schema)
-    found = next((a for rule in RULES if (a := rule(wanted, offered, leaf)) is not None), None)
+    answers = (rule.answer(wanted, offered, leaf) for rule in RULES)
+    found = next((a for a in answers if a is not None), None)
     assert found is not None
     assert any(isinstance(node, RemoteSource) for node in walk_plan(found))
     return found
