@@ -9,11 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.runs.read_parts import Part
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from streamsql.wire.fragments import FragmentBundle
-
-Part = tuple[str, str]
-"""A fragment of a run: the names of both."""
 
 
 def is_contested(

@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.runs.read_parts import only_reads
+from federated_optimizer.coordinator.queries.runs.read_parts import Part, only_reads
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.network.run_ages import age_of
 from streamsql.wire.fragments import FragmentBundle
@@ -41,14 +41,16 @@ class OwnLook:
 
 @dataclass(slots=True)
 class Company:
-    """The nodes that only one run reads: they run for it alone, so it may do better without.
+    """The parts of nodes that only one run reads: they are sent and computed for it alone.
+
+    So it may do better without.
 
     Attributes:
         alone: As it was looked at.
         why: Why it is to be looked at again: queries that read one have left; or empty.
     """
 
-    alone: frozenset[str] = frozenset()
+    alone: frozenset[Part] = frozenset()
     why: str = ""
     _changes: int = -1
 
@@ -63,13 +65,20 @@ class Company:
         """
         if self._changes != runs.changes:
             self._changes = runs.changes
-            new = sorted(only_reads(runs, query) - self.alone, key=age_of)
-            self.why = f"nobody else reads {_named(new[0])} any more" if new else ""
+            new = sorted(only_reads(runs, query) - self.alone, key=_by_age)
+            self.why = f"nobody else reads {_named(runs, new[0])} any more" if new else ""
         return self.why
 
 
-def _named(run: str) -> str:
-    return f"node {number_of(run)}"
+def _by_age(part: Part) -> tuple[tuple[int, str], str]:
+    return age_of(part[0]), part[1]
+
+
+def _named(runs: SharedRuns, part: Part) -> str:
+    """Return the name of a node of which nobody else reads anything, or of a part of one."""
+    run, fragment = part
+    whole = len(runs.fed.readers(run)) == 1
+    return f"node {number_of(run)}" if whole else f"node {number_of(run)}/{fragment}"
 
 
 @dataclass(slots=True)

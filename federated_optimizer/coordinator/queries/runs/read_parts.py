@@ -8,6 +8,9 @@ from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from streamsql.wire.bundles.trimmed_bundles import trimmed
 from streamsql.wire.fragments import Feed
 
+Part = tuple[str, str]
+"""A fragment of a run: the names of both."""
+
 MOST_READERS = 64
 """Runs that read a run, beyond which it is taken to be needed whoever leaves."""
 
@@ -91,9 +94,26 @@ def unneeded_without(
     return gone
 
 
-def only_reads(runs: SharedRuns, query: RunningQuery) -> frozenset[str]:
-    """Return the nodes that nobody reads but the run of a query."""
-    return frozenset(run for run in _nodes_read(runs, query) if len(runs.fed.readers(run)) == 1)
+def only_reads(runs: SharedRuns, query: RunningQuery) -> frozenset[Part]:
+    """Return the parts of nodes that nobody needs but the run of a query.
+
+    What a node receives is needed, too, by whoever reads its result.
+    """
+    return frozenset(
+        (name, part)
+        for name in _nodes_read(runs, query)
+        for part in _only_its(runs, name, query.run)
+    )
+
+
+def _only_its(runs: SharedRuns, name: str, run: str) -> list[str]:
+    """Return the parts of a node that only one run needs; it reads the node."""
+    leader, parts = runs.leader(name), runs.fed.parts(name)
+    if leader is None:
+        return []
+    results = {fragment.id for fragment in leader.bundle.own if not fragment.consumer}
+    others = {part for part, readers in parts.items() if any(r != run for r in readers)}
+    return [] if results & others else [part for part in parts if part not in others]
 
 
 def _nodes_read(runs: SharedRuns, query: RunningQuery) -> list[str]:

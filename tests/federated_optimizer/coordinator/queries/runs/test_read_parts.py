@@ -17,6 +17,7 @@ from streamsql.wire.fragments import Feed
 PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
 JOIN = f"{PAIRS} WITH (plan = 1, adapt = 'no')"  # at the base: both sides are sent there
 LEFT = "SELECT l.src, r.status FROM Link l LEFT JOIN RoomSensor r ON l.dst = r.rid"
+ROOMS = "SELECT rid FROM RoomSensor WHERE status = 'open'"
 OPEN = f"{PAIRS} WHERE r.status = 'open'"
 
 
@@ -62,7 +63,8 @@ def test_a_run_stays_whose_result_is_read_and_a_node_goes_with_its_only_reader(
         assert only_reads(runs, runs.leader(narrow)) == frozenset()
         assert set(unneeded_without(runs, narrow)) == {narrow}
         await coordinator.stop(pairs)
-        assert only_reads(runs, runs.leader(narrow)) == {pairs}
+        (feed,) = feeds_of(runs, narrow)
+        assert only_reads(runs, runs.leader(narrow)) == {(pairs, feed.source)}
         gone = unneeded_without(runs, narrow)
         assert set(gone) == {narrow, pairs}
         assert gone[pairs] == {fragment.id for fragment in query.bundle.own}
@@ -96,3 +98,28 @@ def test_what_is_read_is_known_without_a_look_at_each_reader() -> None:
     assert parts_read(runs, "q1", gone=readers) == frozenset()
     readers.clear()  # each has failed
     assert parts_read(runs, "q1") == frozenset()
+
+
+def test_a_part_of_a_node_is_only_its_that_reads_it_where_nobody_needs_the_result(
+    harness: Any,
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(adapt=0.0)
+        runs = coordinator._queries.runs
+        pairs = await harness.start_query(coordinator, JOIN)
+        narrow = await harness.start_query(coordinator, OPEN)
+        left = await harness.start_query(coordinator, LEFT)
+        rooms = await harness.start_query(coordinator, ROOMS)
+        assert {feed.run for feed in (*feeds_of(runs, left), *feeds_of(runs, rooms))} == {pairs}
+        (shared,) = (feed.source for feed in feeds_of(runs, rooms))
+        (own,) = {feed.source for feed in feeds_of(runs, left)} - {shared}
+        await coordinator.stop(pairs)
+        assert only_reads(runs, runs.leader(left)) == frozenset(), "the result needs them"
+        assert only_reads(runs, runs.leader(rooms)) == frozenset()
+        await coordinator.stop(narrow)
+        assert only_reads(runs, runs.leader(left)) == {(pairs, own)}
+        assert only_reads(runs, runs.leader(rooms)) == frozenset()
+        await coordinator.stop(left)
+        assert only_reads(runs, runs.leader(rooms)) == {(pairs, shared)}
+
+    harness.run(scenario)
