@@ -13,6 +13,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.presentation import Presentation
 from federated_optimizer.coordinator.queries.answers.results import QueryResult
+from federated_optimizer.coordinator.queries.bundle_sites import BundleSites
 from federated_optimizer.coordinator.queries.running_warnings import (
     left_out,
     missing_sources,
@@ -22,12 +23,10 @@ from federated_optimizer.coordinator.queries.running_warnings import (
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
-from federated_optimizer.cutting.placing import direct_scans
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Plan, SortKey
 from streamsql.catalog.read_gate import Read
-from streamsql.catalog.system import is_site_source
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import FlowReport, QueryProblem
 from streamsql.wire.source_shapes import DIFFERENCE_CODE, DIFFERENCE_HINT
 
@@ -115,7 +114,7 @@ class RunningQuery:
     outgrown: bool = False
     logical: Plan | None = None
     whole_changes: bool = False
-    _direct: tuple[FragmentBundle, frozenset[str]] | None = None
+    _known_sites: BundleSites | None = None
 
     @property
     def run(self) -> str:
@@ -177,13 +176,12 @@ class RunningQuery:
     @property
     def engine_sites(self) -> frozenset[str]:
         """The gateways and base sites that run something of it."""
-        # The rows of stored tables stay when their engine goes: its last counts remain true.
-        return frozenset(
-            site
-            for fragment in self.bundle.fragments
-            if fragment.engine != Engine.STATIC
-            for site in fragment.sites
-        )
+        return self._sites().engines
+
+    def _sites(self) -> BundleSites:
+        if self._known_sites is None or self._known_sites.bundle is not self.bundle:
+            self._known_sites = BundleSites.of(self.bundle)
+        return self._known_sites
 
     def site_left(self, site: str) -> None:
         """Note that an engine site is away, or was; the last counts of tables remain true."""
@@ -250,10 +248,7 @@ class RunningQuery:
 
     def read_by_bases(self) -> frozenset[str]:
         """Return the gateways whose readings base sites read themselves, as `[ROWS n]` does."""
-        if self._direct is None or self._direct[0] is not self.bundle:
-            names = {name.lower() for name in direct_scans(self.bundle) if not is_site_source(name)}
-            self._direct = (self.bundle, frozenset(names))
-        _bundle, sources = self._direct
+        sources = self._sites().direct
         return self.membership.offering(sources) if sources else frozenset()
 
     def compare(
@@ -310,11 +305,11 @@ class RunningQuery:
 
     def _problems(self) -> dict[str, QueryProblem]:
         """Return the problems of its run, and of sites that run fragments for it in other runs."""
-        if not self.bundle.feeds:
+        feeders = [query for query in self._feeders() if query is not None and query.problems]
+        if not feeders:
             return self.problems
         own = {fragment.id for fragment in self.bundle.own}
         sites = {site for f in self.bundle.fragments if f.id not in own for site in f.sites}
-        feeders = [query for query in self._feeders() if query is not None]
         found = {site: q.problems[site] for q in feeders for site in sites & q.problems.keys()}
         return {
             **{site: in_words_of(self, problem) for site, problem in found.items()},
@@ -323,9 +318,7 @@ class RunningQuery:
 
     def _away(self) -> set[str]:
         """Return the sites that are away and whose rows belong to the answer."""
-        without = (site for plan in self.bundle.recursions for site in plan.without)
-        fed = (site for fragment in self.bundle.fragments for site in fragment.sites)
-        sites = {*fed, *self.read_by_bases(), *without}
+        sites = self._sites().answering | self.read_by_bases()
         return set(filter(self.membership.is_offline, sites))
 
     def slow_sites(self) -> tuple[str, ...]:

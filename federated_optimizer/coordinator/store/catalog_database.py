@@ -69,6 +69,27 @@ def migrate(connection: sa.Connection, url: str) -> None:
         connection.execute(tables.schema_version.insert().values(version=newest))
 
 
+_STAY_OWNER = (
+    # An update, not a select: it locks the row (or the file) until the commit.
+    tables.coordinator.update()
+    .where(tables.coordinator.c.epoch == sa.bindparam("mine"))
+    .values(epoch=sa.bindparam("mine"))
+)
+
+
+def stay_owner(connection: sa.Connection, epoch: int, url: str) -> None:
+    """Let nobody else become the owner of the catalog before the transaction ends.
+
+    Raises:
+        DeploymentError: Somebody has.
+    """
+    if connection.execute(_STAY_OWNER, {"mine": epoch}).rowcount != 1:
+        raise DeploymentError(
+            f"another coordinator took over the catalog {url}",
+            hint="stop one of them, or give it its own catalog",
+        )
+
+
 def translated(error: Exception, verb: str, url: str) -> DeploymentError:
     """Return an error of the database as one for people."""
     text = str(getattr(error, "orig", None) or error).strip().splitlines()

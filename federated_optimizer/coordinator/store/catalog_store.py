@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.store.catalog_database import (
     catalog_engine,
     migrate,
     shown,
+    stay_owner,
     translated,
 )
 from federated_optimizer.coordinator.store.pending_writes import PendingWrite, PendingWrites
@@ -330,16 +331,8 @@ class CatalogStore:
             self._errors("write"),
             self._engine.begin() as connection,
         ):
-            row = tables.coordinator
-            # An update, not a select: it locks the row (or the file) until the commit.
-            mine = row.update().where(row.c.epoch == self.epoch).values(epoch=self.epoch)
-            if connection.execute(mine).rowcount != 1:
-                raise DeploymentError(
-                    f"another coordinator took over the catalog {self.url}",
-                    hint="stop one of them, or give it its own catalog",
-                )
-            for each in waiting:
-                each.make(connection, self.url)
+            stay_owner(connection, self.epoch, self.url)
+            self.pending.make(waiting, connection, self.url)
             yield connection
 
     @contextmanager

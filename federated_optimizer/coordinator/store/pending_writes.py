@@ -6,7 +6,7 @@ something to write puts it here and asks for a commit, which others who have com
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -76,6 +76,17 @@ class PendingWrites:
         with self._lock:
             self._waiting.append(pending)
         return pending
+
+    @staticmethod
+    def make(waiting: Sequence[PendingWrite], connection: sa.Connection, url: str) -> None:
+        """Make writes within a transaction: all at once, or else each that can be made."""
+        try:
+            with connection.begin_nested():
+                for pending in waiting:
+                    pending.write(connection)
+        except Exception:  # noqa: BLE001 - each that fails says so now
+            for pending in waiting:
+                pending.make(connection, url)
 
     @contextmanager
     def taken(self) -> Iterator[list[PendingWrite]]:

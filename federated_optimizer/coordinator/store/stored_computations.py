@@ -4,7 +4,7 @@ A run has one row, with a column per relation: a registration writes one row, ho
 conditions and parts it has. `network check` compares the rows with the runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 import sqlalchemy as sa
@@ -18,6 +18,8 @@ from streamsql.wire.fragments import FragmentBundle
 
 PARTS = ("literals", "disjunctions", "predicate_sets", "group_keys", "inputs")
 """Relations of what a run computes; see `sharing.part_relations`."""
+
+_INSERT = computations.insert()
 
 Row = dict[str, str | int | None]
 """A run's row, without its name."""
@@ -46,8 +48,16 @@ def _text(rows: object) -> str:
     return msgspec.json.encode(rows).decode()
 
 
-def write_computations(connection: sa.Connection, runs: Iterable[Computed]) -> None:
-    """Write what runs compute, unless it is there in their version, within a transaction."""
+def write_computations(
+    connection: sa.Connection, runs: Iterable[Computed], *, new: Collection[str] = ()
+) -> None:
+    """Write what runs compute, unless it is there in their version, within a transaction.
+
+    Args:
+        connection: Of the transaction.
+        runs: Those that are deployed.
+        new: Names that no run has had before: there are no rows of them.
+    """
     wanted: dict[str, Computed] = {}
     for bundle, logical in runs:
         known = wanted.get(bundle.query, (bundle, None))[1]
@@ -55,11 +65,8 @@ def write_computations(connection: sa.Connection, runs: Iterable[Computed]) -> N
     if not wanted:
         return
     table = computations
-    versions = sa.select(table.c.run, table.c.version, table.c.literals.is_not(None)).where(
-        table.c.run.in_(wanted)
-    )
-    there = {run: (version, told) for run, version, told in connection.execute(versions)}
-    new = []
+    there = _versions(connection, wanted.keys() - set(new))
+    added = []
     for run, (bundle, logical) in wanted.items():
         version, told = there.get(run, (None, False))
         # A run that is trimmed keeps its version, and computes less than before.
@@ -68,13 +75,24 @@ def write_computations(connection: sa.Connection, runs: Iterable[Computed]) -> N
             continue
         row = computation_row(bundle, logical)
         if run not in there:
-            new.append({"run": run, **row})
+            added.append({"run": run, **row})
             continue
         # What a run computes stays the same while nobody says it anew: only its place is other.
         changed = row if logical is not None else {k: row[k] for k in ("version", "topology")}
         connection.execute(table.update().where(table.c.run == run).values(**changed))
-    if new:
-        connection.execute(table.insert(), new)
+    if added:
+        connection.execute(_INSERT, added)
+
+
+def _versions(connection: sa.Connection, runs: Collection[str]) -> dict[str, tuple[int, bool]]:
+    """Return versions of stored runs, and whether it is known what each computes."""
+    if not runs:
+        return {}
+    table = computations
+    versions = sa.select(table.c.run, table.c.version, table.c.literals.is_not(None)).where(
+        table.c.run.in_(tuple(runs))
+    )
+    return {run: (version, told) for run, version, told in connection.execute(versions)}
 
 
 def stored_computations(connection: sa.Connection) -> dict[str, Row]:

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 500
 """Values that databases take in one list."""
+_INSERT_QUERIES = tables.queries.insert()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,13 @@ def write_runs(connection: sa.Connection, changes: RunChanges) -> None:
     _remove(connection, tables.queries.c.id, gone)
     _remove(connection, nodes.c.run, (*changes.ended, *(node.run for node in changes.nodes)))
     if changes.queries:
-        connection.execute(tables.queries.insert(), [_query_row(q) for q in changes.queries])
+        connection.execute(_INSERT_QUERIES, [_query_row(q) for q in changes.queries])
     if changes.nodes:
         connection.execute(nodes.insert(), [_node_row(node) for node in changes.nodes])
     queries = [(query.bundle, query.logical) for query in changes.queries]
-    write_computations(connection, (*queries, *((n.bundle, n.plan) for n in changes.nodes)))
+    new = {query.id for query in changes.queries if changes.are_new}
+    computed = (*queries, *((n.bundle, n.plan) for n in changes.nodes))
+    write_computations(connection, computed, new=new)
     unread = {*left, *changes.ended} - {bundle.query for bundle, _ in queries}
     _remove(connection, computations.c.run, tuple(unread - _read(connection, unread)))
 
