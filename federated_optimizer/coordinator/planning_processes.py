@@ -15,7 +15,7 @@ import pickle
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
@@ -38,12 +38,17 @@ _MORE_MEMORY = 2_000_000_000
 """Bytes that such work may take beyond what the process has when it begins."""
 
 _charge: ContextVar[Callable[[int], None] | None] = ContextVar("charge", default=None)
-_unwanted: ContextVar[asyncio.Event | None] = ContextVar("unwanted", default=None)
+Gone = Callable[[], Awaitable[object]]
+"""Waits until whoever has asked for work is gone; cancelled where the work ends before."""
+_unwanted: ContextVar[Gone | None] = ContextVar("unwanted", default=None)
 
 
 @contextlib.contextmanager
-def wanted_until(gone: asyncio.Event) -> Iterator[None]:
-    """End work that begins inside when an event is set: whoever asked for it is gone."""
+def wanted_until(gone: Gone) -> Iterator[None]:
+    """End work that begins inside when whoever has asked for it is gone.
+
+    Nobody waits for that but while a process works: most statements need none.
+    """
     token = _unwanted.set(gone)
     try:
         yield
@@ -181,9 +186,9 @@ class InProcesses:
     async def _until(self, end: "asyncio.Future[None]", what: str) -> None:
         gone = _unwanted.get()
         waiting: set[asyncio.Future[object]] = {end}  # type: ignore[arg-type]
-        watch = None if gone is None else asyncio.ensure_future(gone.wait())
+        watch = None if gone is None else asyncio.ensure_future(gone())
         if watch is not None:
-            waiting.add(watch)  # type: ignore[arg-type]
+            waiting.add(watch)
         try:
             done, _ = await asyncio.wait(
                 waiting, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED

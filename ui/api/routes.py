@@ -5,9 +5,8 @@ event loop, and functions would run in other threads. So are dependencies: FastA
 is none to a thread, which takes 0.2 ms a request.
 """
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -116,22 +115,14 @@ def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
         raise HTTPException(404, why or f"there is no query {query_id!r:.80}") from None
 
 
-@contextlib.asynccontextmanager
-async def while_asked(request: Request) -> AsyncIterator[None]:
+def while_asked(request: Request) -> AbstractContextManager[None]:
     """End planning inside for a client that closes its connection; the body has been read."""
-    gone = asyncio.Event()
 
-    async def watch() -> None:
+    async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        gone.set()
 
-    watching = asyncio.create_task(watch())
-    try:
-        with wanted_until(gone):
-            yield
-    finally:
-        watching.cancel()
+    return wanted_until(gone)
 
 
 @router.get("/health")
@@ -145,7 +136,7 @@ async def statements(
     body: Statements, request: Request, coordinator: Coordinator
 ) -> list[dict[str, Any]]:
     """Run a script; a SELECT or SUBSCRIBE starts a continuous query."""
-    async with while_asked(request):
+    with while_asked(request):
         results = await coordinator.execute(body.text, name=body.name, origin=Origin(body.origin))
     return [result_object(result) for result in results]
 
@@ -153,7 +144,7 @@ async def statements(
 @router.post("/validate")
 async def validate(body: Text, request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Parse and bind without running anything."""
-    async with while_asked(request):
+    with while_asked(request):
         validation = await coordinator.validate(body.text)
     return {
         "diagnoses": [diagnosis_object(d) for d in validation.diagnoses],

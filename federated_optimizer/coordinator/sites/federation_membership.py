@@ -53,11 +53,12 @@ class Membership:
 
     Attributes:
         births: Grows with every change of what sites have.
+        moves: Grows whenever a site comes, goes, begins anew, or has sent all that it had kept.
     """
 
     def __init__(self) -> None:
         self._sites: dict[str, _Site] = {}
-        self.births = 0
+        self.births = self.moves = 0
 
     def hear_state(
         self, site: str, state: SiteState, now: int, *, retained_at: int | None = None
@@ -73,7 +74,7 @@ class Membership:
         known = self._known(site, state.role)
         if known is None:
             return False
-        before, old = known.state, known.epoch
+        before, old, stood = known.state, known.epoch, self._standing(site)
         if not known.trust.hear(state.epoch, retained_at):
             return False
         if before is None or before.online != state.online or state.epoch > old:
@@ -83,7 +84,13 @@ class Membership:
         if state.online:
             known.figures, known.figures_at = state, now
         known.role = state.role
+        self.moves += stood != self._standing(site)
         return before != state
+
+    def _standing(self, site: str) -> tuple[object, ...]:
+        """Return what statuses of queries rest on; all else that a site says changes no status."""
+        reached = (self.is_offline(site), self.is_in_touch(site), self.owes_readings(site))
+        return (self.epoch(site), *reached)
 
     def hear_live(self, site: str, epoch: int) -> None:
         """Note that a site's present incarnation has sent something else than a state."""
@@ -125,6 +132,7 @@ class Membership:
             else:
                 continue
             site.since = now
+            self.moves += 1
             given_up.append(name)
         return tuple(given_up)
 

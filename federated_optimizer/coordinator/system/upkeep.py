@@ -36,12 +36,18 @@ class Upkeep:
         self._repairs = repairs
         self._heard = heard
         self._interest = ObservationInterest(shared)
+        self._stood: tuple[int, int] | None = None
 
     def sites_changed(self) -> None:
         """Place queries anew after something happened to a site."""
         self._replanning.look()
         self._queries.compare(self._shared.catalog)
-        self._queries.statuses.all()
+        # Each site tells its figures every few seconds, which says nothing new of any query.
+        membership = self._shared.membership
+        stands = (membership.births, membership.moves)
+        if stands != self._stood:
+            self._stood = stands
+            self._queries.statuses.all()
 
     async def look(self) -> None:
         """Do what is due.

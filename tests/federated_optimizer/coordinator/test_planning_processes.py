@@ -128,7 +128,7 @@ def test_work_ends_with_whoever_wants_it() -> None:
         gone = asyncio.Event()
         asyncio.get_running_loop().call_later(0.2, gone.set)
         with (
-            wanted_until(gone),
+            wanted_until(gone.wait),
             pytest.raises(FederationError, match="was stopped because the client disconnected"),
         ):
             await beside.run(forever, "it")

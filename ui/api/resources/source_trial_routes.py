@@ -62,7 +62,7 @@ async def begin(body: Trial, request: Request, coordinator: Coordinator) -> Obje
     """Begin a trial at a gateway; nothing is stored, and no query sees it."""
     trials = coordinator.trials
     if body.text:
-        async with while_asked(request):
+        with while_asked(request):
             found = await trials.try_statement(
                 body.gateway, body.text, seconds=body.seconds, payloads=body.payloads
             )
@@ -106,7 +106,7 @@ async def proposals(
 ) -> list[Object]:
     """Return statements for what has come, the likeliest first."""
     try:
-        async with while_asked(request):
+        with while_asked(request):
             found = await coordinator.trials.propose(trial, body.zone, body.chosen)
     except KeyError:
         raise _unknown(trial) from None
@@ -117,7 +117,7 @@ async def proposals(
 async def try_text(body: TriedText, request: Request, coordinator: Coordinator) -> Object:
     """Return what a statement makes of the payloads of a trial, one entry for each."""
     try:
-        async with while_asked(request):
+        with while_asked(request):
             found = await coordinator.trials.map(body.trial, body.text)
     except KeyError:
         raise _unknown(body.trial) from None

@@ -1,5 +1,7 @@
 """Membership: what states and births, in any order, say about a site."""
 
+from msgspec.structs import replace
+
 from federated_optimizer.coordinator.sites.federation_membership import (
     MAX_SITES,
     Membership,
@@ -191,3 +193,28 @@ def test_who_runs_something_and_is_never_heard_is_given_up_and_may_come() -> Non
     known.hear_state("gw-1", state(0, online=True), now=9)
     assert known.is_in_touch("gw-1")
     assert known.offline_since("gw-1") is None
+
+
+def test_only_what_statuses_rest_on_counts_as_a_move() -> None:
+    known = Membership()
+
+    def moves(told: SiteState, **more: int) -> int:
+        before = known.moves
+        known.hear_state("gw-1", told, now=0, **more)
+        return known.moves - before
+
+    online = state(1, online=True)
+    assert moves(online) == 1
+    assert moves(replace(online, ts=5, detail="warm", clock=ClockState())) == 0
+    assert moves(replace(online, ts=6, buffer=BufferState(stored=9, waiting=9))) == 1
+    assert moves(replace(online, ts=7, buffer=BufferState(stored=9, waiting=4))) == 0
+    assert moves(replace(online, ts=8)) == 1, "it has sent all"
+    assert moves(state(2, online=True)) == 1, "it has begun anew"
+    assert moves(state(2, online=False)) == 1
+    assert moves(state(2, online=False)) == 0
+    assert moves(state(2, online=True)) == 1
+    known.lost_touch(moment=10)
+    assert moves(state(2, online=True)) == 1, "it is in touch again"
+    known.lost_touch(moment=20)
+    assert known.give_up(20 + 10 * TRUSTED, now=0) == ("gw-1",)
+    assert known.moves == 8
