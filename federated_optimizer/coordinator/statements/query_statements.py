@@ -28,6 +28,7 @@ from federated_optimizer.coordinator.queries.runs.new_nodes import Deployable, N
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.feeding import Feeding, loses_results
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
+from federated_optimizer.coordinator.statements.shared_commits import SharedCommits
 from federated_optimizer.coordinator.store.grant_store import (
     MadeKind,
     Maker,
@@ -56,6 +57,7 @@ class QueryStatements:
         self._queries = queries
         self._preparation = preparation
         self._feeding = Feeding(shared, queries, self.redeploy)
+        self._commits = SharedCommits(shared.store)
         self._unstored: dict[str, PendingWrite] = {}
 
     async def start(
@@ -219,7 +221,7 @@ class QueryStatements:
         if pending is None:
             return
         try:
-            await asyncio.to_thread(self._shared.store.ensure, pending)
+            await self._commits.ensure(pending)
         except DeploymentError:
             async with self._shared.lock:
                 self._withdraw(query_id)
@@ -235,7 +237,7 @@ class QueryStatements:
         pending = self._unstored.get(query.id)
         try:
             if pending is not None:
-                await asyncio.to_thread(self._shared.store.ensure, pending)
+                await self._commits.ensure(pending)
         except DeploymentError:
             self._withdraw(query.id)
             raise
