@@ -61,7 +61,7 @@ _STABLE_AFTER: Final = 5.0
 _CONNECT_TIMEOUT: Final = 5.0
 # Refusals worth trying again, unlike a bad password.
 _UNSUPPORTED: Final = frozenset({"Unsupported protocol version", "Protocol error"})
-_ENDS: Final = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
+_ENDS: Final = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _TEMPORARY: Final = frozenset({"Server unavailable", "Server busy"})
 
 

@@ -34,7 +34,7 @@ def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
     match error:
         case ssl.SSLCertVerificationError():
             return _untrusted(error, address)
-        case ssl.SSLEOFError():
+        case ssl.SSLEOFError() | ssl.SSLZeroReturnError():  # the second of Python 3.11.2
             return _ENDED_IN_HANDSHAKE
         case ssl.SSLError():
             return _failed_tls(error)

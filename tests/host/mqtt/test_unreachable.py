@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,8 @@ from host.certificates.certificate_files import (
     write_issued,
 )
 from host.mqtt import open_client
-from host.mqtt.unreachable import Failure
+from host.mqtt.broker_address import parse_address
+from host.mqtt.unreachable import Failure, failure_of
 
 pytestmark = pytest.mark.broker
 
@@ -160,3 +162,10 @@ def test_the_reason_is_known_within_a_second(secured: Secured, case: str, tmp_pa
     assert found.hint
     assert seconds < 1
     assert "right" not in found.reason
+
+
+@pytest.mark.parametrize("error", [ssl.SSLEOFError(), ssl.SSLZeroReturnError()])
+def test_a_connection_that_ends_in_the_handshake_has_one_reason(error: ssl.SSLError) -> None:
+    """Python 3.11.2 raises the second where later ones raise the first."""
+    found = failure_of(error, parse_address("mqtts://127.0.0.1:1883"))
+    assert "it does not speak TLS" in found.reason
