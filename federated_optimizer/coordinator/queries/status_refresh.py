@@ -1,6 +1,7 @@
 """Statuses of running queries: when results are released, and what readers are told of them."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
@@ -12,6 +13,17 @@ from streamsql.errors import FederationError, RecursionRoundsError
 
 SWEEP = 20
 """Looks in which every run is looked at, whether or not something has happened to it."""
+
+MOST_SWEPT = 25
+"""Runs of these that one look takes up at most: with more runs a sweep takes more looks."""
+
+AT_ONCE = 200
+"""Runs that are looked at in one turn of the event loop: some 20 ms."""
+
+MOST_WAITING = 500
+"""Runs that one look takes up at most because time passes for them: all, while they are so few."""
+
+_SETTLING = frozenset({QueryStatus.RUNNING, QueryStatus.DEGRADED})
 
 
 class StatusRefresh:
@@ -33,14 +45,16 @@ class StatusRefresh:
         self._settings = settings
         self._runs = runs
         self._fail = fail
-        self._restless: set[str] = set()
+        self._restless: dict[str, None] = {}  # those looked at last come last
+        self._due: dict[str, None] = {}
         self._sweep: list[str] = []
         self._are_all_due = False
 
     def all(self) -> None:
-        """Refresh every query: something happened to a site."""
+        """Refresh every query, of many runs most with the next look: something has happened."""
         self._are_all_due = True
-        self.look()
+        self.begin_look()
+        self.go_on()
 
     def all_due(self) -> None:
         """Refresh every query with the next look."""
@@ -48,28 +62,38 @@ class StatusRefresh:
 
     def note(self, run: str) -> None:
         """Refresh a run, and those that read its rows, with the next look."""
-        self._restless.update((run, *(reader.run for reader in self._runs.fed_by(run))))
+        for each in (run, *(reader.run for reader in self._runs.fed_by(run))):
+            self._restless[each] = self._due[each] = None
 
-    def look(self) -> None:
-        """Refresh the queries to which something happened, or for which time matters."""
-        self._restless |= self._runs.entered
+    def begin_look(self) -> None:
+        """Begin to refresh what something happened to, or for which time matters; see `go_on`."""
+        entered = dict.fromkeys(self._runs.entered)
         self._runs.entered.clear()
         if self._are_all_due:
             self._are_all_due, self._sweep = False, []
-            self._restless.update(self._runs.names())
+            self._due.update(dict.fromkeys(self._runs.names()))
         else:
             self._sweep = self._sweep or list(self._runs.names())
-            part = 1 + len(self._runs.names()) // SWEEP
-            self._restless.update(self._sweep[-part:])
+            part = min(1 + len(self._runs.names()) // SWEEP, MOST_SWEPT)
+            self._due.update(dict.fromkeys(self._sweep[-part:]))
             del self._sweep[-part:]
-        for run in tuple(self._restless):
+        self._due.update(entered)
+        self._due.update(dict.fromkeys(islice(self._restless, MOST_WAITING)))
+
+    def go_on(self) -> bool:
+        """Refresh some of the runs that are due; return whether there are more."""
+        for run in tuple(islice(self._due, AT_ONCE)):
+            del self._due[run]
+            self._restless.pop(run, None)
             self.of_run(run)
             if self._is_at_rest(run):
-                self._restless.discard(run)
+                self._restless.pop(run, None)
+        return bool(self._due)
 
     def restless(self) -> Iterator[RunningQuery]:
         """Yield a query of each run that is not known to be at rest."""
-        return filter(None, map(self._runs.leader, tuple(self._restless)))
+        runs = tuple(self._restless | self._due)
+        return filter(None, map(self._runs.leader, runs))
 
     def _is_at_rest(self, run: str) -> bool:
         """Return whether nothing is on its way in a run, and nobody waits to be told so."""
@@ -81,7 +105,11 @@ class StatusRefresh:
             if query is None:
                 continue
             is_shown = not (answer.held or answer.is_partial)
-            if not (is_shown and query.status == QueryStatus.RUNNING and query.is_settled()):
+            # What a degraded one lacks comes with an event; of a failed one nothing comes.
+            has_settled = query.status == QueryStatus.FAILED or (
+                query.status in _SETTLING and query.is_settled()
+            )
+            if not (is_shown and has_settled):
                 return False
             if any(reader.result.tells_progress for reader in self._runs.answers.watched(answer)):
                 return False
@@ -89,7 +117,7 @@ class StatusRefresh:
 
     def of_run(self, run: str) -> None:
         """Refresh the queries of a run."""
-        self._restless.add(run)
+        self._restless[run] = None
         answers = self._runs.answers.of(run)
         for answer in answers:
             self.of_answer(answer)
@@ -104,7 +132,7 @@ class StatusRefresh:
         speaker = self._runs.answers.speaker(answer)
         if speaker is None:
             return
-        self._restless.add(speaker.run)
+        self._restless[speaker.run] = None
         before = speaker.status
         self.of(speaker)
         is_new = speaker.status != before

@@ -1,5 +1,6 @@
 """Periodic work of a coordinator: it places queries and asks for what is missing."""
 
+import asyncio
 import logging
 
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
@@ -56,7 +57,7 @@ class Upkeep:
             MessagingError: The message queue is full; the rest follows with the next call.
         """
         self._queries.compare(self._shared.catalog)  # some report may be late by now
-        self._queries.statuses.look()
+        await self._refresh()
         self._replanning.look()  # a gateway may have been away for too long by now
         if not self._shared.client.connected:
             return
@@ -72,6 +73,14 @@ class Upkeep:
         self._queries.request_missing()
         self._repairs.look(self._queries.statuses.restless(), monotonic_clock())
         await self._queries.offers.catch_up()  # before a statement needs them
+
+    async def _refresh(self) -> None:
+        """Refresh statuses, with other work between them."""
+        self._queries.statuses.begin_look()
+        has_more = self._queries.statuses.go_on()
+        while has_more:
+            await asyncio.sleep(0)
+            has_more = self._queries.statuses.go_on()
 
     def _learn(self) -> None:
         shared = self._shared
