@@ -75,8 +75,7 @@ class StatusRefresh:
         else:
             self._sweep = self._sweep or list(self._runs.names())
             part = min(1 + len(self._runs.names()) // SWEEP, MOST_SWEPT)
-            self._due.update(dict.fromkeys(self._sweep[-part:]))
-            del self._sweep[-part:]
+            self._due.update((self._sweep.pop(), None) for _ in range(min(part, len(self._sweep))))
         self._due.update(entered)
         self._due.update(dict.fromkeys(islice(self._restless, MOST_WAITING)))
 
