@@ -153,7 +153,7 @@ class Coordinator(OpenedRooms):
             *(self._reports, self._repairs, self._heard),
         )
         self._adaptation = Adaptation(shared, self._planner, self._queries)
-        tables = rows_of_tables(self, shared, self._queries.runs.network)
+        tables = rows_of_tables(self, shared, self._queries)
         self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared, self._planner.topology)
         self._lake = LakeRequests(shared)
@@ -397,4 +397,4 @@ class Coordinator(OpenedRooms):
 
     async def _show_tables(self) -> None:
         if self._shared.client.connected:
-            await self._system.look(self._queries.runs.leaders(), self._shared.clock())
+            await self._system.look(self._queries.runs, self._shared.clock())

@@ -91,7 +91,7 @@ class Queries:
         self._compared = 0
         self.has_old_plans = False
         self.late_runs: set[str] = set()
-        planner.watch(self.runs.leaders, self.runs.of_text)
+        planner.watch(self.runs.leaders, self.runs.by_text.find)
 
     def __contains__(self, query_id: str) -> bool:
         """Whether a query of that id runs, or a node."""

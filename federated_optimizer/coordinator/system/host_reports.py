@@ -4,16 +4,14 @@ The coordinator reports its results, and asks the static engine to report its jo
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.mqtt import MessagingError
-from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.codec import encode_json
-from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import SystemRow, SystemRows
 from streamsql.wire.site_settings import ReportRequest
 
@@ -21,6 +19,10 @@ log = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 1.0
 """Between two reports."""
+MOST_QUIET = 500
+"""Queries that are reported each time, whether or not anything of them has changed."""
+TURNS = 8
+"""Reports in which each query has its turn when there are more: their readers look back ten."""
 
 
 class HostReports:
@@ -31,7 +33,7 @@ class HostReports:
         self._sequence = 0
         self._asked: bool | None = None
         self._told_at: int | None = None
-        self._reads: dict[tuple[str, int], bool] = {}
+        self._told: dict[str, tuple[SystemRow, ...]] = {}
 
     def forget(self) -> None:
         """Ask again: the broker was away, and may have lost the request."""
@@ -39,22 +41,17 @@ class HostReports:
 
     def look(
         self,
-        leaders: Iterable[RunningQuery],
+        wanted: bool,
         everyone: Callable[[], Iterable[RunningQuery]],
         moment: int,
     ) -> None:
         """Ask or report if it is time.
 
         Args:
-            leaders: A query of each run.
+            wanted: Whether a query reads the system's stream.
             everyone: Returns all queries.
             moment: Now, by `monotonic_clock`.
         """
-        before, self._reads = self._reads, {}
-        for query in leaders:
-            key = (query.run, query.bundle.version)
-            self._reads[key] = before[key] if key in before else _reads(query.bundle)
-        wanted = any(self._reads.values())
         try:
             if wanted != self._asked:
                 payload = encode_json(ReportRequest(PERIOD_SECONDS)) if wanted else b""
@@ -65,7 +62,7 @@ class HostReports:
             due = self._told_at is None or moment - self._told_at >= PERIOD_SECONDS * MICROSECONDS
             if wanted and due:
                 self._told_at = moment
-                rows = tuple(row for query in everyone() for row in _rows(query))
+                rows = self._rows(tuple(everyone()))
                 topic = self._shared.topics.observation(self._shared.settings.host, SYS_STREAM.name)
                 pack = SystemRows(self._shared.presence.epoch, self._sequence, rows)
                 self._shared.client.publish(topic, encode_json(pack))
@@ -73,23 +70,26 @@ class HostReports:
         except MessagingError as error:
             log.warning("no report: %s", error.message)
 
+    def _rows(self, queries: Sequence[RunningQuery]) -> tuple[SystemRow, ...]:
+        """Return what is told now: of many queries what has changed, and of a share the rest."""
+        before, self._told = self._told, {query.id: _rows(query) for query in queries}
+        if len(queries) <= MOST_QUIET:
+            return tuple(row for rows in self._told.values() for row in rows)
+        turn = self._sequence % TURNS
+        return tuple(
+            row
+            for number, (query, rows) in enumerate(self._told.items())
+            if number % TURNS == turn or rows != before.get(query)
+            for row in rows
+        )
 
-def _reads(bundle: FragmentBundle) -> bool:
-    """Whether a query reads the system's stream."""
-    return any(
-        isinstance(node, Scan) and node.source == SYS_STREAM.name
-        for fragment in bundle.fragments
-        for node in walk_plan(fragment.plan)
-    )
 
-
-def _rows(query: RunningQuery) -> Iterable[SystemRow]:
-    """Yield what there is to tell of one result."""
+def _rows(query: RunningQuery) -> tuple[SystemRow, ...]:
+    """Return what there is to tell of one result."""
     told = {
         "rows": query.result.size,
         "changes": query.result.changes,
         "readers": len(query.result.readers),
         "warnings": len(query.warnings),
     }
-    for name, value in told.items():
-        yield (query.id, "result", "result", name, float(value))
+    return tuple((query.id, "result", "result", name, float(n)) for name, n in told.items())

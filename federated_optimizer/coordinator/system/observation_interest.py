@@ -11,15 +11,15 @@ import logging
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.run_reads import streams_read_by
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import monotonic_clock
 from host.mqtt import MessagingError
-from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.keep_options import NO
-from streamsql.catalog.system import is_site_source
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.codec import encode_json
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.observation_logs import Interest
 from streamsql.wire.site_messages import SiteRole
 from streamsql.wire.topics import level_of
@@ -60,7 +60,7 @@ class ObservationInterest:
                 self._tell(stream, _SOON)
 
     def look(self, queries: Iterable[RunningQuery]) -> None:
-        """Tell what has changed; a query of each run is enough."""
+        """Tell what has changed; a query of each run that reads observations is enough."""
         is_silent = monotonic_clock() < self._silent_until
         is_kept = bool(self._shared.membership.with_role(SiteRole.LANDER))
         streams = {
@@ -101,16 +101,3 @@ class ObservationInterest:
 
     def _topic(self, stream: str) -> str:
         return self._shared.topics.interest(level_of(stream))
-
-
-def streams_read_by(bundle: FragmentBundle) -> frozenset[str]:
-    """Return the streams whose observations a query reads at base sites, in lower case."""
-    return frozenset(
-        node.source.lower()
-        for fragment in bundle.fragments
-        if fragment.engine is Engine.BASE
-        for node in walk_plan(fragment.plan)
-        if isinstance(node, Scan)
-        and node.kind != SourceKind.TABLE
-        and not is_site_source(node.source)
-    )

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import astuple
 
-from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
-    QueryInfo,
     SiteInfo,
 )
 from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
+from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.system.changing_tables import ChangingTable
 from federated_optimizer.coordinator.system.node_table import NodeTable
+from federated_optimizer.coordinator.system.query_table import QueryTable
 from federated_optimizer.coordinator.system.table_fragments import TableFragments
 from host.mqtt import MessagingError
 from streamsql.catalog.definitions import SourceDefinition
@@ -90,10 +91,11 @@ class SystemTables:
         self._fail = fail
         self._parts: dict[str, TableFragments] = {}
 
-    async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
+    async def look(self, runs: SharedRuns, now: int) -> None:
         """Send what has changed since the last look, and say how far every channel is."""
         host, epoch = self._shared.settings.host, self._shared.presence.epoch
-        concerned = {q.run: q for q in queries if q.bundle.at(host) and host not in q.problems}
+        leaders = runs.leaders(runs.reads.tables)
+        concerned = {q.run: q for q in leaders if host not in q.problems}
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
         rows: dict[str, tuple[Row, ...]] = {}
         for name, query in concerned.items():
@@ -141,15 +143,15 @@ class SystemTables:
 
 # Only columns that stay as they are while nothing happens: one that changed because the table is
 # read would never come to rest.
-def rows_of_tables(api: CoordinatorApi, shared: SharedParts, network: NetworkIndex) -> Tables:
+def rows_of_tables(api: CoordinatorApi, shared: SharedParts, queries: Queries) -> Tables:
     """Return what gives the rows of each of the system's tables."""
     facts, catalog = ShownFacts(shared.facts, shared.clock), shared.catalog
     return {
         SYS_FACTS.name: facts.facts,
         SYS_COSTS.name: facts.costs,
         SYS_DECISIONS.name: shared.decisions.rows,
-        SYS_NODES.name: NodeTable(network),
-        SYS_QUERIES.name: lambda: query_rows(api.queries()),
+        SYS_NODES.name: NodeTable(queries.runs.network),
+        SYS_QUERIES.name: QueryTable(queries.all),
         SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
         SYS_SOURCES.name: lambda: source_rows(
             (*catalog.sources, *catalog.tables), api.sites(), shared.settings.static
@@ -158,13 +160,6 @@ def rows_of_tables(api: CoordinatorApi, shared: SharedParts, network: NetworkInd
         SYS_ALARMS.name: lambda: alarm_rows(api.alarms()),
         SYS_AUDIT.name: lambda: map(astuple, api.audit.entries()),
     }
-
-
-def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
-    """Yield the rows of `sys_queries`."""
-    for q in queries:
-        stands = (str(q.status), str(q.origin), q.version, q.created, q.rows)
-        yield (q.id, q.name, *stands, q.text, q.run)
 
 
 def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:

@@ -68,8 +68,8 @@ class Upkeep:
         self._announcer.go_on()
         self._learn()
         runs = self._queries.runs
-        self._reports.look(runs.leaders(), runs.everyone, monotonic_clock())
-        self._interest.look(runs.leaders())
+        self._reports.look(bool(runs.reads.reports), runs.everyone, monotonic_clock())
+        self._interest.look(runs.leaders(runs.reads.observations))
         self._queries.request_missing()
         self._repairs.look(self._queries.statuses.restless(), monotonic_clock())
         await self._queries.offers.catch_up()  # before a statement needs them

@@ -18,6 +18,8 @@ from federated_optimizer.coordinator.queries.runs.answer_index import AnswerInde
 from federated_optimizer.coordinator.queries.runs.doubtful_feeds import DoubtfulFeeds
 from federated_optimizer.coordinator.queries.runs.fed_runs import FedRuns
 from federated_optimizer.coordinator.queries.runs.newest_runs import NewestRuns
+from federated_optimizer.coordinator.queries.runs.queries_by_text import QueriesByText
+from federated_optimizer.coordinator.queries.runs.run_reads import RunReads
 from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
 from streamsql.algebra.operators import RemoteSource
@@ -48,6 +50,8 @@ class SharedRuns:
         newest: The newest runs that read a source.
         fed: Runs by the runs whose rows they read.
         doubtful: Runs that may be fed otherwise than they are.
+        by_text: The queries by their text.
+        reads: The runs for which the coordinator has work of its own.
     """
 
     def __init__(self, host: str) -> None:
@@ -68,7 +72,8 @@ class SharedRuns:
         self.doubtful = DoubtfulFeeds(self._parts, self._given, self._part_prints)
         self.network = NetworkIndex(self)
         self.newest = NewestRuns(self)
-        self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
+        self.by_text = QueriesByText()
+        self.reads = RunReads(host)
 
     def names(self) -> Collection[str]:
         """Return the runs, in any order."""
@@ -82,13 +87,9 @@ class SharedRuns:
         """Return all queries, and what reads runs on trial: all that sites compute for us."""
         return tuple(q for readers in self._readers.values() for q in readers.values())
 
-    def leaders(self) -> Iterator[RunningQuery]:
-        """Yield a query of each run that knows all that has come of it."""
-        return filter(None, map(self.leader, self._readers))
-
-    def of_text(self, text: str) -> RunningQuery | None:
-        """Return a query of a text, however its words are spaced; None: there is none."""
-        return next(iter(self._of_text.get(_words(text), {}).values()), None)
+    def leaders(self, runs: Iterable[str] | None = None) -> Iterator[RunningQuery]:
+        """Yield a query of each run, or of some, that knows all that has come of it."""
+        return filter(None, map(self.leader, self._readers if runs is None else runs))
 
     def sites(self) -> dict[str, SiteRole]:
         """Return the gateways and base sites that run something for us."""
@@ -320,11 +321,12 @@ class SharedRuns:
         self._readers.setdefault(run, {})[query.id] = query
         if self._host not in query.problems:
             self._live.setdefault(run, {})[query.id] = query
+            self.reads.put(run, query.bundle)
         self.answers.enter(query)
         self.fed.put(run, query.bundle.feeds)
         self.network.note(run)
         if query.id not in self._tried:
-            self._of_text.setdefault(_words(query.text), {})[query.id] = query
+            self.by_text.add(query)
         if run not in self._prints and not query.alone:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
@@ -350,6 +352,8 @@ class SharedRuns:
     def stopped(self, query: RunningQuery) -> None:
         """Note that we have stopped a query: it is listed, and reads its run no more."""
         self._live.get(query.run, {}).pop(query.id, None)
+        if self.leader(query.run) is None:
+            self.reads.discard(query.run)
         self.note(query.run)
 
     def leave(self, query: RunningQuery) -> None:
@@ -364,10 +368,10 @@ class SharedRuns:
         if self.leader(run) is not leader:
             self.doubtful.note(run)  # while it is known what it has given
         self.network.note(run)
-        if query.id in self._of_text.get(_words(query.text), {}):
-            _drop(self._of_text, _words(query.text), query.id)
+        self.by_text.discard(query)
         if self.leader(run) is None:
             self._unknown(run)
+            self.reads.discard(run)
             self.fed.put(run, ())
         if not readers:
             self._readers.pop(run, None)
@@ -388,10 +392,6 @@ class SharedRuns:
 def may_give(fragment: Fragment) -> bool:
     """Return whether others may read a fragment that a run has: a leaf, or its result."""
     return not fragment.consumer or fragment.engine != Engine.BASE
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
 
 
 def _drop(index: dict[K, dict[str, T]], name: K, run: str) -> None:

@@ -91,6 +91,7 @@ def test_figures_of_a_site_are_no_reason_to_look_at_queries_and_its_end_is(
         await harness.until(lambda: coordinator._receiver.messages > received, "heard")
         await coordinator._upkeep.look()
         assert seen == []
+        federation.broker.cut("gw-1")
         await site.stop()
         for query in queries:
             await harness.until_status(coordinator, query, QueryStatus.DEGRADED)

@@ -63,6 +63,7 @@ def test_a_table_that_cannot_be_made_fails_only_queries_that_read_it() -> None:
         lambda query, error: failed.append((query.run, error.message)),
     )
     queries = [reading(source, heard) for source in (SYS_FACTS, SYS_COSTS)]
-    asyncio.run(tables.look(queries, 0))
+    runs: Any = SimpleNamespace(reads=SimpleNamespace(tables=()), leaders=lambda _runs: queries)
+    asyncio.run(tables.look(runs, 0))
     assert failed == [(SYS_FACTS.name, "no facts today")]
     assert heard == [SYS_COSTS.name]
