@@ -8,14 +8,14 @@ TEXTS = (
     "SELECT rid, status FROM RoomSensor",
     "SELECT query, rows FROM sys_queries",
     "SELECT ts, value FROM sys_stream [RANGE 10 SECONDS] WHERE property = 'rows'",
-    "SELECT mid, weightLevel FROM SeatSensor [ROWS 5]",
+    "SELECT rid FROM temperature [ROWS 3]",
     "SELECT q.query FROM sys_queries q, RoomSensor r WHERE q.name = r.rid",
 )
 
 
 def test_they_are_found_until_nobody_reads_them(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard(gateways=1)
+        coordinator = await federation.standard()
         runs, host = coordinator._queries.runs, coordinator._shared.settings.host
 
         def check() -> None:
