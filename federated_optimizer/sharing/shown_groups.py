@@ -170,6 +170,11 @@ class ShownGroups:
         arguments = self.keys(call.arguments)
         if not arguments or self.groups.is_global:
             return None
+        if call.function in (F.ARG_MIN, F.ARG_MAX):  # rows without the second do not count
+            value, best = arguments
+            there = Call("IS NOT NULL", (best,), DataType.BOOLEAN)
+            nothing = Literal(None, value.dtype)
+            return Call("CASE", (there, value, nothing), value.dtype)
         if call.function in SET_FUNCTIONS:
             return arguments[0]
         rows = self.call(_ROWS)

@@ -254,6 +254,8 @@ class _Answering:
     def _add(self, call: AggregateCall, made: "_Regrouped") -> None:
         value = self._shown.value(call) if self._is_decided else None
         if value is not None:  # of at most one group of the node
+            if call.function == F.USER and self._wanted.is_global:
+                raise NotSharedError(f"{_words(call)} of no rows need not be NULL")
             made.only_value(call, value)
             return
         law = law_of(call, at_one_site=True)

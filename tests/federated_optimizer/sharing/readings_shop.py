@@ -12,14 +12,13 @@ from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
 from tests.streamsql.from_text import bound_query, catalog_of
 
-CATALOG = catalog_of(
-    """
+SOURCES = """
 CREATE SOURCE r (a INTEGER, b INTEGER, s TEXT, x INTEGER, d DOUBLE, f BOOLEAN, at TIMESTAMP)
     WITH (ttl = '1 h');
 CREATE SOURCE q (a INTEGER, b INTEGER, s TEXT, x INTEGER, d DOUBLE, f BOOLEAN, at TIMESTAMP)
     WITH (ttl = '1 h');
 """
-)
+CATALOG = catalog_of(SOURCES)
 TOPOLOGY = Topology({"gw-1": frozenset({"r", "q"}), "gw-2": frozenset({"r", "q"})})
 NOW = 1_000
 LARGE = 2**62

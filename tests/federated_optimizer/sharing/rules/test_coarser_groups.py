@@ -2,13 +2,23 @@
 
 import random
 import re
+from collections.abc import Iterator
 
 import pytest
 
+from federated_optimizer.planning import normalize
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules import coarser_groups
 from streamsql.algebra.operators import Aggregate, Filter, Project, walk_plan
-from tests.federated_optimizer.sharing.readings_shop import answered, checked, normalized
+from streamsql.algebra.user_functions import INSTALLED
+from tests.federated_optimizer.sharing.readings_shop import (
+    SOURCES,
+    TOPOLOGY,
+    answered,
+    checked,
+    normalized,
+)
+from tests.streamsql.from_text import bound_query, catalog_of
 
 COUNTED = (
     "SELECT a, b, s, COUNT(*) AS n, COUNT(x) AS nx, MIN(x) AS lo, MAX(d) AS hi FROM r "
@@ -25,7 +35,10 @@ TENS = (
     "SELECT window_start, window_end, a, COUNT(*) AS n FROM TUMBLE(r, at, INTERVAL '10' MINUTE) "
     "GROUP BY 1, 2, 3"
 )
+KEYED = "SELECT a, b, x, COUNT(*) AS n FROM r GROUP BY a, b, x"
 ANSWERED = (
+    ("SELECT a, x, ARG_MIN(x, b) AS m FROM r GROUP BY a, x", KEYED),
+    ("SELECT a, b, x, ARG_MAX(a, b) AS m, MAX(x) AS k FROM r GROUP BY a, b, x", KEYED),
     ("SELECT a, COUNT(*) AS c FROM r GROUP BY a", COUNTED),
     ("SELECT COUNT(*) AS c, COUNT(x) AS k FROM r", COUNTED),
     ("SELECT s, a, MIN(x) AS lo, MAX(d) AS hi FROM r GROUP BY s, a", COUNTED),
@@ -176,6 +189,50 @@ def test_a_group_that_is_there_is_filtered_and_not_grouped_again() -> None:
     assert not any(isinstance(node, Aggregate) for node in walk_plan(found))
 
 
+class Counted:
+    """A user's aggregate that is 0 of no rows."""
+
+    def init(self) -> int:
+        return 0
+
+    def step(self, state: int, _value: int) -> int:
+        return state + 1
+
+    def retract(self, state: int, _value: int) -> int:
+        return state - 1
+
+    def merge(self, state: int, other: int) -> int:
+        return state + other
+
+    def final(self, state: int) -> int:
+        return state
+
+
+@pytest.fixture
+def _installed() -> Iterator[None]:
+    INSTALLED.allow([__name__])
+    yield
+    INSTALLED.allow([])
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_users_aggregate_of_no_rows_is_no_row_of_a_node() -> None:
+    catalog = catalog_of(
+        f"{SOURCES} CREATE AGGREGATE counted(v INTEGER) RETURNS INTEGER AS '{__name__}:Counted';"
+    )
+    node, one, all_rows = (
+        normalize(bound_query(text, catalog).plan, TOPOLOGY)
+        for text in (
+            "SELECT a, counted(x) AS n FROM r GROUP BY a",
+            "SELECT a, counted(x) AS n FROM r WHERE a = 1 GROUP BY a",
+            "SELECT counted(x) AS n FROM r WHERE a = 1",
+        )
+    )
+    assert checked(coarser_groups.answer, one, node) is not None
+    with pytest.raises(NotSharedError, match="of no rows need not be NULL"):
+        coarser_groups.answered(all_rows, node, node)
+
+
 KEYS = ("a", "b", "s", "a + b", "d", "f", "DATE_TRUNC('hour', at)", "LEFT(s, 2)", "LEFT(s, 1)", "7")
 CALLS = (
     "COUNT(*)",
@@ -192,6 +249,9 @@ CALLS = (
     "SUM(CASE WHEN x > 0 THEN 1 ELSE 0 END)",
     "BOOL_AND(f)",
     "ARG_MAX(s, x)",
+    "ARG_MIN(a, b)",
+    "ARG_MAX(b, a)",
+    "ARG_MIN(s, d)",
     "MAX(x)",
     "COUNT(DISTINCT b)",
     "COUNT(DISTINCT x)",
