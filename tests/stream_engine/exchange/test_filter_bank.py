@@ -3,9 +3,12 @@
 The oracle is each condition, and each filter's generated code, on each row.
 """
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.exchange import filter_bank
 from stream_engine.exchange.fed_port import FedPort
 from stream_engine.exchange.filter_bank import FilterBank
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -71,9 +74,10 @@ def fulfils(row: Row, condition: RowCondition) -> bool:
     st.lists(predicates(), max_size=12),
     st.lists(st.integers(0, 11)),
     st.lists(ROWS, min_size=1, max_size=20),
+    st.sampled_from((0, filter_bank.FEW, 100)),
 )
 def test_found_are_those_whose_condition_holds(
-    filters: list[Expression], gone: list[int], rows: list[Row]
+    filters: list[Expression], gone: list[int], rows: list[Row], few: int
 ) -> None:
     bank = FilterBank()
     kept: dict[str, tuple[Expression, RowCondition]] = {}
@@ -87,9 +91,9 @@ def test_found_are_those_whose_condition_holds(
         bank.remove(f"q{number}")
         kept.pop(f"q{number}", None)
     assert len(bank) == len(kept)
-    told = [
-        (reader, part) for names, part in bank.parts(dict.fromkeys(rows, 2)) for reader in names
-    ]
+    with patch.object(filter_bank, "FEW", few):
+        found_parts = bank.parts(dict.fromkeys(rows, 2))
+    told = [(reader, part) for names, part in found_parts for reader in names]
     parts = dict(told)
     assert len(parts) == len(told), "no reader is named twice"
     for name, (predicate, condition) in kept.items():
@@ -98,6 +102,17 @@ def test_found_are_those_whose_condition_holds(
         passes = compile_predicate(predicate)
         assert {row for row in rows if passes(row)} <= set(found)
         assert set(found.values()) <= {2}
+
+
+def test_a_few_conditions_with_bounds_are_compared_one_by_one() -> None:
+    bank = FilterBank()
+    for number in range(filter_bank.FEW + 1):
+        bank.add(f"q{number}", Within(1, low=(number, 0)))
+    bounds = bank._bounds[1]
+    assert not bounds.are_few
+    bank.remove("q0")
+    assert bounds.are_few
+    assert set(bounds.each(1, {("a", 2, 0.0, True): 1})) == set(list(bounds._conditions)[:2])
 
 
 @given(st.lists(predicates(), max_size=12), st.lists(ROWS, min_size=1, max_size=20))
