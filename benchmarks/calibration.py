@@ -46,6 +46,7 @@ from benchmarks._optimizer.regrets import spearman
 from benchmarks._optimizer.worlds import Readings
 from benchmarks._published.pages import with_tables
 from deploy.calibration.batch_times import BatchTimes
+from deploy.calibration.bunch_times import BunchTimes
 from deploy.calibration.operator_times import OperatorTimes
 from federated_optimizer import Topology, colocation_of, normalize, plan
 from federated_optimizer.search.choosing import PUSHED, Search
@@ -145,13 +146,15 @@ def measure(*, quick: bool) -> dict[str, Any]:
     rounds = 2 if quick else ROUNDS
     console = Console(stderr=True)
     asked = [prepared(each) for each in track(questions(quick=quick), "plans", console=console)]
-    operators, batches = OperatorTimes(), BatchTimes()
+    operators, bunches, batches = OperatorTimes(), BunchTimes(), BatchTimes()
     for _ in track(range(rounds), "rounds", console=console):
         for each in asked:
             each.round()
             operators.round()
+            bunches.round()
             batches.round()
-    found = [*operators.measurements(), *batches.measurements(operators.silent())]
+    found = [*operators.measurements(), *bunches.measurements()]
+    found += batches.measurements(operators.silent())
     measured = {each.name: each.value for each in found}
     sets = {"guessed": GUESSED, "defaults": DEFAULTS, "calibrated": constants_of(measured)}
     points = [point for each in asked for point in each.points(sets)]

@@ -1,7 +1,7 @@
 """Processor time of the sites of a plan, as the optimizer estimates it with given constants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from federated_optimizer import Topology
 from federated_optimizer.search.choosing import Search
@@ -26,19 +26,30 @@ class Constants:
     byte: float
 
 
-FREE = Micros(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+FREE = Micros(**dict.fromkeys((each.name for each in fields(Micros)), 0.0))
 
 DEFAULTS = Constants(Micros(), DEFAULT_WIRES.batch_microseconds, DEFAULT_WIRES.byte_nanoseconds)
 GUESSED = Constants(
-    Micros(step=0.0, filter=2.0, window=2.0, join=10.0, group=10.0, recursion=200.0), 100.0, 0.0
+    Micros(
+        step=0.0,
+        filter=2.0,
+        filter_row=2.0,
+        window=2.0,
+        join=10.0,
+        join_row=10.0,
+        group=10.0,
+        group_row=10.0,
+        recursion=200.0,
+    ),
+    100.0,
+    0.0,
 )
 """Constants of before there were measured ones: guesses, without a price of steps and bytes."""
 
 
 def constants_of(measured: Mapping[str, float]) -> Constants:
     """Return constants by the names of a calibration."""
-    names = ("step", "filter", "window", "join", "group", "recursion")
-    micros = Micros(*(measured[f"{name}_microseconds"] for name in names))
+    micros = Micros(**{each.name: measured[f"{each.name}_microseconds"] for each in fields(Micros)})
     return Constants(micros, measured["batch_microseconds"], measured["byte_nanoseconds"])
 
 

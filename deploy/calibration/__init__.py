@@ -2,7 +2,7 @@
 
 In the order of a calibration: `workloads` (statements, and readings for them), `engine_runs` (the
 stream engine at one or two sites, fed by hand), `operator_times` and `kept_memory` (what operators
-take), `batch_times` (what a batch takes on its way), `broker_times` (a message over a broker),
-`executor_times` (stored tables), `rounds` (medians of several rounds), `machine_constants` (all of
-them, within a time).
+take), `bunch_times` (further rows that change at once), `batch_times` (what a batch takes on its
+way), `broker_times` (a message over a broker), `executor_times` (stored tables), `rounds` (medians
+of several rounds), `machine_constants` (all of them, within a time).
 """

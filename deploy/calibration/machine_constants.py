@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from deploy.calibration.batch_times import BatchTimes
 from deploy.calibration.broker_times import broker_times
+from deploy.calibration.bunch_times import BunchTimes
 from deploy.calibration.executor_times import executor_times
 from deploy.calibration.kept_memory import SIZES, kept_bytes
 from deploy.calibration.operator_times import OperatorTimes
@@ -95,14 +96,16 @@ def calibrate(
     if not operators_only:
         stage("memory of what operators keep", lambda: kept_bytes(SIZES[::3] if quick else SIZES))
     passed("operators and batches")
-    operators, batches = OperatorTimes(), BatchTimes()
+    operators, bunches, batches = OperatorTimes(), BunchTimes(), BatchTimes()
     for number in range(MOST_ROUNDS):
         operators.round()
+        bunches.round()
         batches.round()
         enough = number > LEAST and passed("operators and batches") > 1 - _RESERVED
         if enough:
             break
     stage("operators and batches", operators.measurements)
+    stage("rows that change at once", bunches.measurements)
     if operators_only:
         return made
     stage("batches", lambda: batches.measurements(operators.silent()))

@@ -1,22 +1,30 @@
 """Prices of the fragments of a run: what they send, and the work of base sites.
 
 Registration and moves compare plans by these. A base fragment takes a step whenever something comes
-that it reads, looks at each row that it may need, and makes the rows of its joins: measured, to
+that it needs, looks at each row that it may need, and makes the rows of its joins: measured, to
 hand on a row of a result costs as much as a join that gives it
 (docs/decisions/0162-registration-compares-reading-with-computing.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
-from federated_optimizer.costs.handed_rows import HandedRows, handed_rows, operators_above
+from federated_optimizer.costs.handed_rows import (
+    HandedRows,
+    handed_rows,
+    operators_above,
+    reading_price,
+)
 from federated_optimizer.costs.relations.estimates import Estimating, estimate
-from federated_optimizer.costs.work import Work
+from federated_optimizer.costs.work import Work, at_once
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import AsOfJoin, Join, Plan, RemoteSource, transform_up
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.bundles.needed_rows import RowCondition
+from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
+
+Paid = Callable[[Feed, RowCondition], float]
 
 
 class RunCosts:
@@ -26,6 +34,7 @@ class RunCosts:
         bundle: Of the run.
         statistics: All facts.
         sent: What its fragments send.
+        paid: Returns the share of looking rows of another run up that this one pays.
     """
 
     def __init__(
@@ -33,9 +42,11 @@ class RunCosts:
         bundle: FragmentBundle,
         statistics: Statistics,
         sent: Mapping[str, FragmentEstimate],
+        paid: Paid = lambda _feed, _condition: 1.0,
     ) -> None:
         self._bundle, self._statistics, self._sent = bundle, statistics, sent
-        self._estimating = Estimating(statistics)
+        self._estimating, self._paid = Estimating(statistics), paid
+        self._feeds = {feed.fragment: feed for feed in bundle.feeds}
         self._fragments = {fragment.id: fragment for fragment in bundle.fragments}
         self._plans: dict[str, Plan] = {}
 
@@ -67,23 +78,21 @@ class RunCosts:
     def _work(self, fragment: Fragment) -> Cost:
         base, kept = self._statistics.speeds.base, self._statistics.speeds.kept
         below = [self._whole(name) for name in fragment.inputs]
+        names = dict(zip(map(id, below), fragment.inputs, strict=True))
         plan = self._whole(fragment.id)
         handed = list(handed_rows(plan, below))
         above = [node for each in handed for node in each.above]
         work = Work(self._estimating, base, kept, [*below, *above]).of(plan)
-        read = (self._estimating.of(each) for each in below)
-        steps = sum(each.events / each.bunched for each in read)
-        rows = sum(map(self._looked_at, handed))
-        rows += sum(map(self._events, filter(_is_join, operators_above(plan, below))))
-        return replace(work, cpu=work.cpu + (steps * base.step + rows * base.filter) / 1_000)
+        read = sum(self._reading(names[id(each.leaf)], each) for each in handed)
+        joins = map(self._estimating.of, filter(_is_join, operators_above(plan, below)))
+        made = sum(at_once(each, base.filter, base.filter_row) for each in joins)
+        return replace(work, cpu=work.cpu + (read + made) / 1_000)
 
-    def _looked_at(self, handed: HandedRows) -> float:
-        """Return the rows a second that filters and projections above a fragment look at."""
-        kept = self._events(handed.above[-1]) if handed.above else 0.0
-        return self._events(handed.asked) + kept
-
-    def _events(self, plan: Plan) -> float:
-        return self._estimating.of(plan).events
+    def _reading(self, name: str, handed: HandedRows) -> float:
+        """Return the microseconds a second of reading a fragment."""
+        feed, condition = self._feeds.get(name), handed.condition
+        paid = 1.0 if feed is None or condition is None else self._paid(feed, condition)
+        return reading_price(handed, self._estimating, self._statistics.speeds.base, paid=paid)
 
     def _whole(self, name: str) -> Plan:
         """Return a fragment's plan over sources; those below it are parts of it, as they are."""

@@ -1,6 +1,7 @@
 """Costs of computing: processor time and memory at gateways and base sites."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import moved_per_change
@@ -31,7 +32,14 @@ from streamsql.algebra.operators import (
     is_open,
 )
 
-_KEPT_AS_SUMS = frozenset({AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG})
+_KEPT_AS_SUMS = frozenset(
+    {
+        AggregateFunction.COUNT_ALL,
+        AggregateFunction.COUNT,
+        AggregateFunction.SUM,
+        AggregateFunction.AVG,
+    }
+)
 """Aggregates that keep a number of a group, and not its rows."""
 
 
@@ -72,17 +80,17 @@ class Work:
                 read = self._estimating.of(plan)
                 return Cost(cpu=read.events / read.bunched * micros.step / 1_000)
             case Filter() | Project():
-                return self._passed(plan, micros.filter)
+                return self._passed(plan, (micros.filter, micros.filter_row))
             case WindowBounds(input=scan):
-                return self._passed(plan, micros.window, self._estimating.of(scan).rows)
+                return self._passed(plan, (micros.window,) * 2, self._estimating.of(scan).rows)
             case Window():
-                return self._passed(
-                    plan, micros.window, self._estimating.of(plan).rows * kept.window
-                )
+                rows = self._estimating.of(plan).rows
+                return self._passed(plan, (micros.window,) * 2, rows * kept.window)
             case Join() | AsOfJoin() | Younger():
-                return self._passed(plan, micros.join, self._rows(plan) * kept.join)
+                rows = self._rows(plan)
+                return self._passed(plan, (micros.join, micros.join_row), rows * kept.join)
             case Aggregate(aggregates=calls) if {c.function for c in calls} <= _KEPT_AS_SUMS:
-                return self._passed(plan, micros.group, self._estimating.of(plan).rows * kept.group)
+                return self._summed(plan)
             case (
                 Aggregate()
                 | Distinct()
@@ -92,11 +100,22 @@ class Work:
                 | HopWindow()
                 | SessionWindow()
             ):
-                return self._passed(plan, micros.group, self._rows(plan) * kept.order)
+                rows = self._rows(plan)
+                return self._passed(plan, (micros.group, micros.group_row), rows * kept.order)
             case Fixpoint():
                 return self._recursion(plan)
             case _:
                 return NOTHING
+
+    def _summed(self, plan: Aggregate) -> Cost:
+        """Return the price of sums: rows of one group that change at once are added up first."""
+        micros, read = self._micros, self._estimating.of(plan.input)
+        groups = self._estimating.of(plan).rows
+        touched = replace(read, bunched=max(min(read.bunched, groups), 1.0))
+        share = touched.bunched / read.bunched
+        added = (1.0 - share) * read.events * micros.filter_row
+        cpu = at_once(touched.scaled(share), micros.group, micros.group_row) + added
+        return Cost(cpu=cpu / 1_000, state=groups * self._kept.group)
 
     def _recursion(self, plan: Fixpoint) -> Cost:
         """Return the price of a recursion: of rows that it reads, and that it derives of them.
@@ -127,15 +146,38 @@ class Work:
         cpu = rows.events * self._micros.join / 1_000
         return Cost(cpu=cpu * times, state=rows.rows * self._kept.join * times)
 
-    def _passed(self, plan: Plan, micros: float, kept: float = 0.0) -> Cost:
-        """Return the price of an operator whose input rows take so long, and that keeps bytes."""
-        return Cost(cpu=self._events(_inputs(plan)) * micros / 1_000, state=kept)
+    def _passed(self, plan: Plan, micros: tuple[float, float], kept: float = 0.0) -> Cost:
+        """Return the price of an operator that keeps bytes.
+
+        `micros` are those of the first row of some that change at once, and of each further one.
+        """
+        inputs = map(self._estimating.of, _inputs(plan))
+        cpu = sum(at_once(each, *micros) for each in inputs)
+        return Cost(cpu=cpu / 1_000, state=kept)
 
     def _events(self, plans: Iterable[Plan]) -> float:
         return sum(self._estimating.of(each).events for each in plans)
 
     def _rows(self, plan: Plan) -> float:
         return sum(self._estimating.of(child).rows for child in _inputs(plan))
+
+
+def at_once(rows: Estimate, first: float, further: float) -> float:
+    """Return the microseconds a second of rows in an operator.
+
+    Args:
+        rows: Some change at once.
+        first: Microseconds of the first of these.
+        further: Of each further one.
+
+    Examples:
+        >>> at_once(Estimate(100.0, 2.0, 0.0), 6.0, 1.0)
+        12.0
+        >>> at_once(Estimate(100.0, 20.0, 0.0, bunched=10.0), 6.0, 1.0)
+        30.0
+    """
+    bunches = rows.events / rows.bunched
+    return bunches * first + (rows.events - bunches) * further
 
 
 def _inputs(plan: Plan) -> tuple[Plan, ...]:

@@ -11,18 +11,20 @@ The price is that of moves (`costs/run_costs.py`, `costs/effort.py`).
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.effort import effort_of, takes_less_effort
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
-from federated_optimizer.costs.handed_rows import handed_rows
+from federated_optimizer.costs.handed_rows import handed_rows, reading_price
 from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.run_costs import RunCosts
 from federated_optimizer.costs.weighing import Weighing
+from federated_optimizer.registering.lookup_shares import LookupShares
 from federated_optimizer.registering.registration_terms import NewNode, Planning
-from federated_optimizer.sharing.computation_index import Allowed, Found
+from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex, Found
 from federated_optimizer.sharing.sharing_step import SharedPlan
 from streamsql.algebra.operators import Plan, RemoteSource, Scan, Window, WindowKind, walk_plan
 from streamsql.data.types import MICROSECONDS
@@ -34,11 +36,10 @@ MAX_COMPARED = 3
 MANY_ROWS = 1_000
 """A node with fewer rows is read without comparing."""
 
-MUCH_HANDED = 2.0
-"""Milliseconds a second of looking at what a node hands on, below which nothing is compared.
+MUCH_HANDED = 0.5
+"""Milliseconds a second that it takes to hand a node on, below which nothing is compared.
 
-To plan another way takes 20 to 150 ms, as much as that costs in a minute. And prices are those of
-steps of one row: of many at once a row takes a quarter or less.
+To plan another way takes 20 to 150 ms, as much as that costs in one to five minutes.
 """
 
 
@@ -76,6 +77,7 @@ class Choosing:
         wanted: Returns by how many a new node is wanted: its price is divided among them.
         is_delivered: Returns whether another run has a fragment's rows already.
         ways: Returns ways of computing the query over the offers that are allowed, one at least.
+        index: Of the offers of all runs.
         is_made_anyway: Whether new nodes are made, whatever they cost.
     """
 
@@ -86,6 +88,7 @@ class Choosing:
     wanted: Callable[[NewNode], int]
     is_delivered: Callable[[FragmentBundle, str], bool]
     ways: Callable[[Allowed], Iterable[PlannedWay]]
+    index: ComputationIndex
     is_made_anyway: bool
 
 
@@ -122,6 +125,7 @@ class _Prices:
         self._estimating = Estimating(self._known)
         self._made = {node.bundle.query for node in choosing.nodes if not node.widens}
         self._nodes: dict[str, Cost] = {}
+        self._shares = LookupShares(choosing.index)
 
     def costly(self, way: PlannedWay) -> list[Found]:
         """Return the nodes that a way reads and that hand much on, the most first."""
@@ -172,18 +176,22 @@ class _Prices:
                 rates += facts.changes / max(facts.rows, 1.0)
             elif isinstance(node, Window) and node.kind == WindowKind.RANGE and node.size:
                 rates += 2 * MICROSECONDS / node.size
-        handed = found.rows * rates * self._speeds.base.filter / 1_000
+        handed = found.rows * rates * self._speeds.base.filter_row / 1_000
         return handed * SURE >= MUCH_HANDED
 
     def _handed(self, found: Found) -> float:
-        """Return the milliseconds a second of looking at what an offer hands on to the query."""
+        """Return the milliseconds a second that it takes to hand an offer on to the query."""
         name = found.offer.name
         leaves = (n for n in walk_plan(found.plan) if isinstance(n, RemoteSource))
         read = [leaf for leaf in leaves if leaf.fragment == name]
         known = replace(self._known, nodes={name: found.offer.plan})
         estimating = Estimating(known)
-        asked = (estimating.of(each.asked).events for each in handed_rows(found.plan, read))
-        return sum(asked) * self._speeds.base.filter / 1_000
+        handed = handed_rows(found.plan, read)
+        base, paid = self._speeds.base, partial(self._shares.of, found)
+        micros = (
+            reading_price(each, estimating, base, paid=paid(each.condition)) for each in handed
+        )
+        return sum(micros) / 1_000
 
     def is_better(self, cost: Cost, than: Cost) -> bool:
         """Return whether a way is taken in the place of another one."""
@@ -219,7 +227,8 @@ class _Prices:
 
     def _of_bundle(self, bundle: FragmentBundle) -> Cost:
         reader = self._choosing.planning.topology.coordinator
-        costs = RunCosts(bundle, self._known, fragment_estimates(bundle, self._known, reader))
+        sent = fragment_estimates(bundle, self._known, reader)
+        costs = RunCosts(bundle, self._known, sent, self._shares.of_feed)
         own = (f.id for f in bundle.own if not self._choosing.is_delivered(bundle, f.id))
         whole = sum((costs.of(name, with_result=False) for name in own), NOTHING)
         return replace(whole, milliseconds=costs.milliseconds)

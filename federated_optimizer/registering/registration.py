@@ -142,6 +142,7 @@ class _Making:
             self._wanted,
             is_delivered,
             ways,
+            self.sharing.index,
             is_made_anyway=self.sharing.is_eager,
         )
 

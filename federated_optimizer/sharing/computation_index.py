@@ -5,7 +5,7 @@ rules for other operators. Of those found the best is equal to what is wanted; e
 fewest rows, since every row of it is looked at.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -30,6 +30,7 @@ from streamsql.algebra.operators import (
     Window,
     walk_plan,
 )
+from streamsql.wire.fragments import FragmentBundle
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -102,6 +103,7 @@ class ComputationIndex:
     def __init__(self) -> None:
         self._offers: dict[Key, Offer] = {}
         self._runs: dict[str, list[Key]] = {}
+        self._readers: dict[str, dict[str, FragmentBundle]] = {}
         self._forms: dict[str, dict[Key, Offer]] = {}
         self._blocks = BlockShapes()
         self._operators = RuleIndex()
@@ -122,6 +124,9 @@ class ComputationIndex:
         self._offers[key] = offer
         self._numbers[key] = self._next_number
         self._next_number += 1
+        if not self._runs.get(offer.run):
+            for feed in offer.bundle.feeds:
+                self._readers.setdefault(feed.run, {})[offer.run] = offer.bundle
         self._runs.setdefault(offer.run, []).append(key)
         self._forms.setdefault(form, {})[key] = offer
         self._blocks.add(key, offer, block_of(offer.plan))
@@ -134,6 +139,12 @@ class ComputationIndex:
 
     def remove(self, run: str) -> None:
         """Remove all offers of a run."""
+        for offer in self.of_run(run)[:1]:
+            for feed in offer.bundle.feeds:
+                readers = self._readers.get(feed.run, {})
+                readers.pop(run, None)
+                if not readers:
+                    self._readers.pop(feed.run, None)
         for key in self._runs.pop(run, []):
             self._drop(key)
 
@@ -157,6 +168,10 @@ class ComputationIndex:
         """Return the offers of a run."""
         return tuple(self._offers[key] for key in self._runs.get(run, ()))
 
+    def readers(self, run: str) -> Collection[FragmentBundle]:
+        """Return the bundles that read rows of a run, those of runs that offer some alone."""
+        return self._readers.get(run, {}).values()
+
     def of_form(self, form: str) -> tuple[Offer, ...]:
         """Return the offers whose rows have a form; see `canonical_plan`."""
         return tuple(self._forms.get(form, {}).values())
@@ -164,6 +179,11 @@ class ComputationIndex:
     def rows_of(self, scan: Scan) -> tuple[Plan, ...]:
         """Return the windows over a source, or the source itself, whose rows gateways deliver."""
         return tuple(self._inputs.get(scan, ()))
+
+    def with_inputs(self, plan: Plan) -> Iterator[Offer]:
+        """Yield the offers of blocks over the same inputs as a plan, whatever they choose."""
+        forms = tuple(sorted(input_forms(block_of(plan))))
+        return (offer for offer, _block in self._blocks.all(forms))
 
     def find(
         self,

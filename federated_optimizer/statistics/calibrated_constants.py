@@ -16,9 +16,13 @@ PLACES = (EVERYWHERE, GATEWAYS, BASE)
 OF_OPERATORS: Mapping[str, Default] = {
     "step_microseconds": defaults.STEP_MICROSECONDS,
     "filter_microseconds": defaults.FILTER_MICROSECONDS,
+    "filter_row_microseconds": defaults.FILTER_ROW_MICROSECONDS,
+    "lookup_microseconds": defaults.LOOKUP_MICROSECONDS,
     "window_microseconds": defaults.WINDOW_MICROSECONDS,
     "join_microseconds": defaults.JOIN_MICROSECONDS,
+    "join_row_microseconds": defaults.JOIN_ROW_MICROSECONDS,
     "group_microseconds": defaults.GROUP_MICROSECONDS,
+    "group_row_microseconds": defaults.GROUP_ROW_MICROSECONDS,
     "recursion_microseconds": defaults.RECURSION_MICROSECONDS,
 }
 """Constants that may differ between gateways and base sites."""

@@ -75,10 +75,30 @@ STEP_MICROSECONDS = Default(
 FILTER_MICROSECONDS = Default(
     "microseconds of a changed row in a filter or projection", 0.8, 0.05, 50.0, _SERVER
 )
+FILTER_ROW_MICROSECONDS = Default(
+    "microseconds of a further changed row at once in a filter or projection",
+    0.2,
+    0.02,
+    10.0,
+    _SERVER,
+)
+LOOKUP_MICROSECONDS = Default(
+    "microseconds of a changed row of which a site looks up who reads it", 0.03, 0.005, 5.0, _SERVER
+)
 WINDOW_MICROSECONDS = Default("microseconds of a changed row in a window", 3.0, 0.2, 100.0, _SERVER)
 JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 6.0, 0.2, 100.0, _SERVER)
+JOIN_ROW_MICROSECONDS = Default(
+    "microseconds of a further changed row at once in a join", 1.2, 0.05, 50.0, _SERVER
+)
 GROUP_MICROSECONDS = Default(
     "microseconds of a changed row in groups, orders or DISTINCT", 7.0, 0.2, 100.0, _SERVER
+)
+GROUP_ROW_MICROSECONDS = Default(
+    "microseconds of a further changed row at once in groups, orders or DISTINCT",
+    1.3,
+    0.05,
+    50.0,
+    _SERVER,
 )
 RECURSION_MICROSECONDS = Default(
     "microseconds of a changed row that a recursion reads or derives", 45.0, 2.0, 1_000.0, _SERVER
@@ -139,9 +159,13 @@ DEFAULTS = (
     HOP_ENERGY,
     STEP_MICROSECONDS,
     FILTER_MICROSECONDS,
+    FILTER_ROW_MICROSECONDS,
+    LOOKUP_MICROSECONDS,
     WINDOW_MICROSECONDS,
     JOIN_MICROSECONDS,
+    JOIN_ROW_MICROSECONDS,
     GROUP_MICROSECONDS,
+    GROUP_ROW_MICROSECONDS,
     RECURSION_MICROSECONDS,
     BATCH_MICROSECONDS,
     BYTE_NANOSECONDS,

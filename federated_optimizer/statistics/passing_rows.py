@@ -1,6 +1,6 @@
 """Shares of rows that pass filters: measured where a site has counted them, else assumed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,10 +18,21 @@ from streamsql.algebra.expressions import (
     Column,
     Expression,
     Literal,
+    columns_of,
     conjuncts,
     expression_text,
+    map_columns,
 )
-from streamsql.algebra.operators import Filter, Scan, Window
+from streamsql.algebra.operators import (
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RemoteSource,
+    Scan,
+    Window,
+)
 from streamsql.data.types import Value
 
 
@@ -50,10 +61,15 @@ def passed(node: Filter, statistics: Statistics) -> Passed:
     queries with that part alone, what is known of their columns, and defaults.
     """
     scan = _filtered(node)
+    if scan is None:
+        return _product(_parts_above(node, statistics))
     known = _known(scan, node.predicate, statistics)
     if known is not None:
         return Passed(known.share, known.low, known.high)
-    parts = _parts(scan, conjuncts(node.predicate), statistics)
+    return _product(_parts(scan, conjuncts(node.predicate), statistics))
+
+
+def _product(parts: Sequence[Passed]) -> Passed:
     return Passed(
         prod(part.share for part in parts),
         prod(part.low for part in parts),
@@ -66,6 +82,65 @@ def _filtered(node: Filter) -> Scan | None:
     """Return the source or stored table, as it is now, that a filter reads; else None."""
     below = node.input.input if isinstance(node.input, Window) else node.input
     return below if isinstance(below, Scan) and below.history is None else None
+
+
+def _parts_above(node: Filter, statistics: Statistics) -> list[Passed]:
+    """Return the shares of a filter above joins and projections, by what is known of sources.
+
+    They are those that its parts have at their sources, as if these were filtered below a join.
+    """
+    found: list[Passed] = []
+    at_sources: dict[Scan, list[Expression]] = {}
+    for part in conjuncts(node.predicate):
+        scan, moved = _at_source(node.input, part, statistics)
+        if scan is None:
+            found += _parts(None, [part], statistics)
+        else:
+            at_sources.setdefault(scan, []).append(moved)
+    for scan, moved_parts in at_sources.items():
+        found += _parts(scan, moved_parts, statistics)
+    return found
+
+
+def _at_source(
+    plan: Plan, part: Expression, statistics: Statistics
+) -> tuple[Scan | None, Expression]:
+    """Return a predicate over the columns of the one source that has them all; None: none has."""
+    origins = {c: _origin(plan, c, statistics) for c in columns_of(part)}
+    scans = {None if origin is None else origin[0] for origin in origins.values()}
+    scan = next(iter(scans)) if len(scans) == 1 else None
+    if scan is None:
+        return None, part
+    places = {c: origin[1] for c, origin in origins.items() if origin is not None}
+    return scan, map_columns(part, lambda c: Column(places[c.position], c.name, c.dtype))
+
+
+def _origin(plan: Plan, column: int, statistics: Statistics) -> tuple[Scan, int] | None:
+    """Return the source's column whose values a plan's column has, as often as there; or None.
+
+    An outer join adds NULLs, groups have other values, and a filter of the same column leaves some.
+    """
+    match plan:
+        case Scan(history=None):
+            return plan, column
+        case RemoteSource(fragment=name) if name in statistics.nodes:
+            return _origin(statistics.nodes[name], column, statistics)
+        case Window(input=child):
+            return _origin(child, column, statistics)
+        case Filter(input=child) if column not in columns_of(plan.predicate):
+            return _origin(child, column, statistics)
+        case Project(input=child, expressions=expressions):
+            shown = expressions[column]
+            if isinstance(shown, Column):
+                return _origin(child, shown.position, statistics)
+            return None
+        case Join(kind=JoinKind.INNER, left=left, right=right):
+            width = len(left.schema)
+            if column < width:
+                return _origin(left, column, statistics)
+            return _origin(right, column - width, statistics)
+        case _:
+            return None
 
 
 def default_of(part: Expression) -> Default:

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 from federated_optimizer.statistics.default_facts import (
     FILTER_MICROSECONDS,
+    FILTER_ROW_MICROSECONDS,
     GROUP_BYTES,
     GROUP_MICROSECONDS,
+    GROUP_ROW_MICROSECONDS,
     JOIN_BYTES,
     JOIN_MICROSECONDS,
+    JOIN_ROW_MICROSECONDS,
     LOCAL_FLOOR,
     LOCAL_ROWS,
+    LOOKUP_MICROSECONDS,
     ORDER_BYTES,
     RECURSION_BYTES,
     RECURSION_MICROSECONDS,
@@ -25,20 +29,26 @@ from federated_optimizer.statistics.default_facts import (
 class Micros:
     """Microseconds of processor in a stream engine: of a step, and of a changed row in an operator.
 
-    They are those of steps of one reading, as most are; in large steps a row takes less.
+    Of rows that change at once the first takes as long as a row alone, and each further one the
+    price of a `_row`.
 
     Attributes:
         step: Of a fragment that reads something new of a source, whatever it computes.
         filter: Also of a projection.
+        lookup: Of a row of a fragment of which a site looks up who reads it.
         group: Of whatever groups, orders or compares rows.
         recursion: Of each row that it reads or derives.
     """
 
     step: float = STEP_MICROSECONDS.value
     filter: float = FILTER_MICROSECONDS.value
+    filter_row: float = FILTER_ROW_MICROSECONDS.value
+    lookup: float = LOOKUP_MICROSECONDS.value
     window: float = WINDOW_MICROSECONDS.value
     join: float = JOIN_MICROSECONDS.value
+    join_row: float = JOIN_ROW_MICROSECONDS.value
     group: float = GROUP_MICROSECONDS.value
+    group_row: float = GROUP_ROW_MICROSECONDS.value
     recursion: float = RECURSION_MICROSECONDS.value
 
 

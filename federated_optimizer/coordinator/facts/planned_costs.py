@@ -65,8 +65,12 @@ def _micros(facts: Facts, sites: str) -> Micros:
     return Micros(
         step=constant_of(facts, "step_microseconds", sites),
         filter=constant_of(facts, "filter_microseconds", sites),
+        filter_row=constant_of(facts, "filter_row_microseconds", sites),
+        lookup=constant_of(facts, "lookup_microseconds", sites),
         window=constant_of(facts, "window_microseconds", sites),
         join=constant_of(facts, "join_microseconds", sites),
+        join_row=constant_of(facts, "join_row_microseconds", sites),
         group=constant_of(facts, "group_microseconds", sites),
+        group_row=constant_of(facts, "group_row_microseconds", sites),
         recursion=constant_of(facts, "recursion_microseconds", sites),
     )

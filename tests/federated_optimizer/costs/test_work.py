@@ -1,17 +1,22 @@
 """Processor time and memory of operators."""
 
+from dataclasses import replace
+
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import SUPPORT
 from federated_optimizer.costs.relations.estimates import Estimating
+from federated_optimizer.costs.relations.size_and_motion import Estimate
 from federated_optimizer.costs.work import Work
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.statistics.default_facts import DEGREE
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.statistics.speeds import Kept, Micros
-from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.algebra.operators import Plan, RemoteSource, Scan, transform_up, walk_plan
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -69,7 +74,7 @@ def test_each_operator_takes_its_time_of_each_changed_row(
 
 
 def test_a_sum_keeps_groups_and_a_maximum_rows() -> None:
-    for call, kept in (("SUM(w)", 1e6), ("MAX(w)", 50e9)):
+    for call, kept in (("SUM(w)", 1e6), ("COUNT(*)", 1e6), ("MAX(w)", 50e9)):
         plan, work = work_of(f"SELECT {call} AS x FROM b")
         assert work.of(plan).state == pytest.approx(kept), call
 
@@ -116,3 +121,29 @@ def test_a_leaf_costs_the_steps_that_read_it_and_what_others_compute_nothing() -
         assert work.of(scan).cpu == pytest.approx(cpu), text
         elsewhere = Work(ESTIMATING, MICROS, KEPT, (scan,))
         assert elsewhere.of(scan) == NOTHING
+
+
+FURTHER = replace(MICROS, step=0.0, filter_row=10.0, join_row=20.0, group_row=30.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("SELECT * FROM r WHERE v > 3", 2 * 1_000 + 18 * 10),
+        ("SELECT DISTINCT k, v FROM r", 2 * 100_000 + 18 * 30),
+        ("SELECT k, MAX(v) AS m FROM r GROUP BY k", 2 * 100_000 + 18 * 30),
+        ("SELECT v, COUNT(*) AS n FROM r GROUP BY v", 2 * 100_000 + 2 * 3 * 30 + 2 * 6 * 10),
+    ],
+)
+def test_of_rows_that_change_at_once_further_ones_cost_less(text: str, micros: float) -> None:
+    """20 changes a second, ten at once; v has four values, so four groups change at once."""
+    leaf = RemoteSource("r", Schema.of(("k", DataType.INTEGER), ("v", DataType.INTEGER)))
+    catalog = catalog_of("CREATE SOURCE r (k INTEGER, v INTEGER)")
+    plan = transform_up(
+        bound_query(text, catalog).plan, lambda node: leaf if isinstance(node, Scan) else node
+    )
+    rows = 16.0  # as long as nobody has counted, a column has the root of that many values
+    leaves = {"r": Estimate(rows, 10.0, 10.0, bunched=10.0)}
+    work = Work(Estimating(STATISTICS, leaves=leaves), FURTHER, KEPT)
+    operator = next(node for node in walk_plan(plan) if node.inputs == (leaf,))
+    assert work.here(operator).cpu == pytest.approx(micros / 1_000)

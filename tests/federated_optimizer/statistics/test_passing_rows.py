@@ -1,5 +1,7 @@
 """Shares of rows that pass: counted ones where there are, else defaults with their range."""
 
+from dataclasses import replace
+
 import pytest
 
 from federated_optimizer.coordinator.facts.planned_facts import PassingRows
@@ -14,7 +16,7 @@ from federated_optimizer.statistics.fact import (
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import ColumnFacts, Passing, Statistics
-from streamsql.algebra.operators import Filter, walk_plan
+from streamsql.algebra.operators import Filter, RemoteSource, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -92,3 +94,49 @@ def test_null_is_as_frequent_as_it_was_counted(where: str, share: float) -> None
     assert found.high == pytest.approx(share + 0.1)
     assert not found.assumed
     assert passed(filtered(f"room {where}"), Statistics()).assumed
+
+
+JOINED = "(SELECT h.room, h.celsius + 1.0 AS more, h.celsius, t.room AS other FROM {}) q"
+INNER = JOINED.format("heat h JOIN t ON h.room = t.room")
+COUNTED = Statistics(
+    columns={("heat", "celsius"): ColumnFacts(50.0, 50.0), ("t", "room"): ColumnFacts(4.0, 4.0)},
+    passing={("heat", "celsius > 30.0"): Passing(0.2, 0.1, 0.3)},
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "share"),
+    [
+        ("celsius = 2.5", 1 / 50),
+        ("other = 'a'", 1 / 4),
+        ("other = 'a' AND celsius = 2.5", 1 / 200),
+        ("celsius > 30.0 AND other = 'a'", 0.2 / 4),
+    ],
+)
+def test_above_a_join_shares_are_those_of_sources(where: str, share: float) -> None:
+    found = passed(filtered(where, INNER), COUNTED)
+    assert found.share == pytest.approx(share)
+    assert not found.assumed
+    leaf = RemoteSource("@q1/f0", filtered(where, INNER).input.schema)
+    over_node = Filter(leaf, filtered(where, INNER).predicate)
+    assert passed(over_node, COUNTED).assumed
+    node = replace(COUNTED, nodes={leaf.fragment: filtered(where, INNER).input})
+    assert passed(over_node, node) == found
+
+
+@pytest.mark.parametrize(
+    ("where", "relation", "why"),
+    [
+        ("celsius < more", INNER, "a computed value"),
+        ("room = other", INNER, "of two sources"),
+        ("other = 'a'", JOINED.format("heat h LEFT JOIN t ON h.room = t.room"), "NULL is added"),
+        ("n = 2.5", "(SELECT room, MAX(celsius) AS n FROM heat GROUP BY room) q", "of groups"),
+        (
+            "celsius = 2.5",
+            JOINED.format("(SELECT * FROM heat WHERE celsius < 9.0) h JOIN t ON h.room = t.room"),
+            "some are left out already",
+        ),
+    ],
+)
+def test_what_sources_do_not_tell_is_assumed(where: str, relation: str, why: str) -> None:
+    assert passed(filtered(where, relation), COUNTED).assumed, why

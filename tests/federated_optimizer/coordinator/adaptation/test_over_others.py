@@ -431,7 +431,7 @@ def test_a_query_that_is_left_alone_with_a_node_does_without(harness: Any) -> No
     harness.run(scenario)
 
 
-MANY_CHANGES = {"link": (1_000.0, 0.01), "roomsensor": (10.0, 100.0)}
+MANY_CHANGES = {"link": (100_000.0, 0.01), "roomsensor": (10.0, 10_000.0)}
 
 
 def compares(monkeypatch: pytest.MonkeyPatch) -> None:
