@@ -17,8 +17,8 @@ with the same readings.
 
 Then what registration chooses, by the facts of now, for a query that may read all seats with their
 rooms from an older query's result, or compute what it wants of them anew. Each room has 3, 100 or
-1,000 seats, and fifty rooms change a second. Three networks in turns: the older query alone, with the
-newer one reading, and with it computing anew.
+1,000 seats, and fifty rooms change a second. Three networks in turns: the older query alone, with
+the newer one reading, and with it computing anew.
 
     few         the seats whose number the room tells: one of each room
     one         the seats of a constant number, by which a site looks readers up
