@@ -56,7 +56,7 @@ from federated_optimizer.coordinator.explaining.shown_network import shown_netwo
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,
-    readable,
+    may_read,
     refusal_of,
     refuse_reads,
     seen_in_network,
@@ -178,8 +178,8 @@ class OnBehalf(CoordinatorApi):
 
     @override
     def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
-        found = readable(self._rights, self._principal, self._parts.queries.all(origin))
-        return infos_of(found, wanted)
+        found = self._parts.queries.all(origin)
+        return infos_of(found, wanted, may_read(self._rights, self._principal))
 
     @override
     def query(self, query_id: str) -> QueryInfo:
@@ -194,8 +194,8 @@ class OnBehalf(CoordinatorApi):
     @override
     def explain(self, query_id: str) -> StatementResult:
         query, queries = self._check_read(query_id), self._parts.queries
-        seen = readable(self._rights, self._principal, queries.all())
-        return explain_running(query, queries.planner, Sharing(queries.runs, seen))
+        sharing = Sharing(queries.runs, may_read(self._rights, self._principal))
+        return explain_running(query, queries.planner, sharing)
 
     @override
     async def explained(
@@ -203,7 +203,7 @@ class OnBehalf(CoordinatorApi):
     ) -> StatementResult:
         query, parts = self._check_read(query_id), self._parts
         shared, queries = parts.shared, parts.queries
-        sharing = Sharing(queries.runs, readable(self._rights, self._principal, queries.all()))
+        sharing = Sharing(queries.runs, may_read(self._rights, self._principal))
         statement, catalog = parse_statement(query.text), shared.catalog_of(self._principal)
         async with shared.quotas.planning(self._principal):
             return await shared.beside.run(

@@ -63,6 +63,7 @@ class RunEntry:
     Attributes:
         readers: Its queries, and what keeps it for others.
         count: Number of its queries alone.
+        since: When the oldest of its readers was started.
         rests: Names of all nodes on which its queries rest, its own among them.
         words: Kind and words of its nodes that somebody has asked for.
     """
@@ -71,6 +72,7 @@ class RunEntry:
     nodes: tuple[NodeShape, ...]
     readers: Sequence[Reader] = ()
     count: int = 0
+    since: int = 0
     rests: frozenset[str] = frozenset()
     words: dict[str, tuple[NodeKind, str]] = field(default_factory=dict)
 
@@ -145,6 +147,7 @@ class NetworkIndex:
         count = sum(not is_kept(reader) for reader in readers)
         self._add(entry.rests, count - entry.count)
         entry.readers, entry.count = readers, count
+        entry.since = min((reader.created for reader in readers), default=0)
         self._touch(node.name for node in entry.nodes)
 
     def _add(self, nodes: Collection[str], count: int) -> None:
@@ -278,7 +281,7 @@ class NetworkIndex:
 
     def since(self, run: str) -> int:
         """Return when the oldest reader of a run that is there was started."""
-        return min(reader.created for reader in self._entries[run].readers)
+        return self._entries[run].since
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of queries that rest on each node."""

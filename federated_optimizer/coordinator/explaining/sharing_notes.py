@@ -1,13 +1,12 @@
 """EXPLAIN of what is run once: which queries read a run or a fragment, or why only one does."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.computations.added_operators import (
     added_operators,
     added_words,
 )
-from federated_optimizer.coordinator.computations.network_index import Reader
 from federated_optimizer.coordinator.computations.run_nodes import read_nodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -122,12 +121,12 @@ class Sharing:
 
     Args:
         runs: All that sites run.
-        seen: The queries that whoever asks may see.
+        may_see: Tells which queries whoever asks may see.
     """
 
-    def __init__(self, runs: SharedRuns, seen: Iterable[RunningQuery]) -> None:
+    def __init__(self, runs: SharedRuns, may_see: Callable[[RunningQuery], bool]) -> None:
         self._runs = runs
-        self._seen = frozenset(query.id for query in seen)
+        self._may_see = may_see
 
     def of_plan(self, planned: Planned) -> SharingNote:
         """Return the note on a query that would be started."""
@@ -166,8 +165,10 @@ class Sharing:
 
     def _resting(self, name: str, query: RunningQuery | None) -> Sharers:
         """Return the other queries that rest on a node."""
-        return self._sharers([q for q in self._runs.network.queries_on(name) if q is not query])
+        resting = self._runs.network.queries_on(name)
+        others = (q for q in resting if isinstance(q, RunningQuery) and q is not query)
+        return self._sharers(tuple(others))
 
-    def _sharers(self, queries: Sequence[Reader]) -> Sharers:
-        names = tuple(query.name for query in queries if query.id in self._seen)
+    def _sharers(self, queries: Sequence[RunningQuery]) -> Sharers:
+        names = tuple(query.name for query in queries if self._may_see(query))
         return Sharers(names, len(queries) - len(names))

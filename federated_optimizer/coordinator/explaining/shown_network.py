@@ -85,11 +85,10 @@ class _Shown:
         if shape is None or entry is None:
             raise KeyError(name)
         kind, computes = index.words(name)
-        queries = tuple(index.queries(shape.run))
         readers = tuple(read for read in index.readers(name) if read in self._names)
         owner = index.owner(shape.run)
         is_leaf = "/" in name
-        direct = () if is_leaf else queries
+        direct = () if is_leaf else index.queries(shape.run)
         named = (query for query in direct if self._may_see(query.id))
         leader = self._leader_of(shape.run)
         measured = self._of_run(shape.run, leader).get(shape.fragment, _NOT_MEASURED)
@@ -105,10 +104,10 @@ class _Shown:
             readers=readers[:MOST_READERS],
             more_readers=max(len(readers) - MOST_READERS, 0),
             queries=tuple(NodeQuery(q.id, q.name) for q in islice(named, MOST_QUERIES)),
-            direct=len(direct),
+            direct=0 if is_leaf else entry.count,
             resting=index.resting(name),
             owner=owner.name if owner is not None and self._may_see(owner.id) else "",
-            kept=not queries,
+            kept=not entry.count,
             since=index.since(shape.run),
             rows=None if is_leaf or leader is None else _rows(leader),
             messages=measured.messages,

@@ -1,6 +1,6 @@
 """Rights over running queries and over what somebody made."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -28,19 +28,20 @@ def readable(
     rights: ReadingRights, principal: Principal, queries: Iterable[RunningQuery]
 ) -> tuple[RunningQuery, ...]:
     """Return the queries whose results somebody may read."""
+    return tuple(filter(may_read(rights, principal), queries))
+
+
+def may_read(rights: ReadingRights, principal: Principal) -> Callable[[RunningQuery], bool]:
+    """Return what tells of queries whether somebody may read their results, for this moment."""
     known: dict[frozenset[Read], bool] = {}  # thousands of queries read the same relations
-    return tuple(query for query in queries if _may_read(rights, principal, query.reads, known))
 
+    def may(query: RunningQuery) -> bool:
+        found = known.get(query.reads)
+        if found is None:
+            refusals = rights.refusals(principal, query.reads)
+            found = known[query.reads] = next(refusals, None) is None
+        return found
 
-def _may_read(
-    rights: ReadingRights,
-    principal: Principal,
-    reads: frozenset[Read],
-    known: dict[frozenset[Read], bool],
-) -> bool:
-    may = known.get(reads)
-    if may is None:
-        may = known[reads] = next(rights.refusals(principal, reads), None) is None
     return may
 
 

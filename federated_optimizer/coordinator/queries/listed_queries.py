@@ -1,6 +1,6 @@
 """Running queries as lists show them: many of one answer for the price of one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from federated_optimizer.coordinator.contract.coordinator_model import ALL, QueryInfo, Wanted
 from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswer
@@ -9,15 +9,21 @@ from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 
-def infos_of(queries: Sequence[RunningQuery], wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
+def infos_of(
+    queries: Sequence[RunningQuery],
+    wanted: Wanted = ALL,
+    may_see: Callable[[RunningQuery], bool] | None = None,
+) -> tuple[QueryInfo, ...]:
     """Return queries as lists show them, oldest first as they are given.
+
+    `may_see` tells which may be listed; None: all.
 
     Work: that of those which are listed, each answer looked at once, and of the others a
     comparison each until there are enough.
     """
     known: dict[RunAnswer, Standing] = {}
     found = []
-    for query in queries if wanted is ALL else _chosen(queries, wanted):
+    for query in _chosen(queries, wanted, may_see):
         answer = query.result.answer
         if query.result in answer.stopped:
             found.append(query.info())
@@ -28,8 +34,14 @@ def infos_of(queries: Sequence[RunningQuery], wanted: Wanted = ALL) -> tuple[Que
     return tuple(found)
 
 
-def _chosen(queries: Sequence[RunningQuery], wanted: Wanted) -> list[RunningQuery]:
-    """Return the queries that are asked for, oldest first."""
+def _chosen(
+    queries: Sequence[RunningQuery],
+    wanted: Wanted,
+    may_see: Callable[[RunningQuery], bool] | None,
+) -> Sequence[RunningQuery]:
+    """Return the queries that are asked for, oldest first; no more is gone through than needed."""
+    if wanted is ALL:
+        return tuple(filter(may_see, queries)) if may_see is not None else queries
     words, relation = wanted.words.lower().split(), wanted.reads.lower()
     listed: dict[int, bool] = {}  # by identity: equal queries have one schema
     reading: dict[frozenset[Read], bool] = {}
@@ -52,7 +64,8 @@ def _chosen(queries: Sequence[RunningQuery], wanted: Wanted) -> list[RunningQuer
             said = f"{query.id} {query.name} {query.text}".lower()
             if not all(word in said for word in words):
                 continue
-        found.append(query)
+        if may_see is None or may_see(query):
+            found.append(query)
     found.reverse()
     return found
 

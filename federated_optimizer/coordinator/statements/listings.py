@@ -37,6 +37,9 @@ from streamsql.syntax import parse_statement
 _NOTHING_TOLD = Refreshes()
 _NO_NETWORK = Network(())
 
+SHOWS_QUERIES = frozenset({"queries", "displays"})
+"""Kinds of which an answer needs the queries."""
+
 _COLUMNS = {
     "sources": SOURCE_COLUMNS,
     "tables": ("table", "columns", "read from"),

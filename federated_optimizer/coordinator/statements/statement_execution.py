@@ -1,7 +1,7 @@
 """Execute scripts, one statement after another: definitions, queries, EXPLAIN, SHOW, DESCRIBE."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
@@ -19,7 +19,7 @@ from federated_optimizer.coordinator.explaining.shown_network import shown_netwo
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_made,
-    readable,
+    may_read,
     seen_in_network,
 )
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
@@ -32,7 +32,11 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statements.definition_statements import DefinitionStatements
-from federated_optimizer.coordinator.statements.listings import describe_definition, show
+from federated_optimizer.coordinator.statements.listings import (
+    SHOWS_QUERIES,
+    describe_definition,
+    show,
+)
 from federated_optimizer.coordinator.statements.preparation import (
     Preparation,
     Prepared,
@@ -194,18 +198,21 @@ class StatementRunner:
         self, statement: Explain | Show | Describe, principal: Principal
     ) -> StatementResult:
         catalog, beside = self._shared.catalog_of(principal), self._shared.beside
-        running = readable(self._shared.rights, principal, self._queries.all())
+        may = may_read(self._shared.rights, principal)
         match statement:
             case Explain():
                 self._planner.get_ready_to_note()
-                sharing = Sharing(self._queries.runs, running)
+                sharing = Sharing(self._queries.runs, may)
+                running = tuple(filter(may, self._queries.all())) if statement.analyze else ()
                 planner = self._planner.over(self.preparation.reading(principal))
                 return await beside.run(
                     lambda: explained(statement, catalog, planner, running, sharing),
                     "explaining the plan",
                 )
             case Show(kind=kind):
-                infos, ids = infos_of(running), {q.id for q in running}
+                running = tuple(filter(may, self._queries.all()))
+                infos = infos_of(running) if kind in SHOWS_QUERIES else ()
+                ids = {query.id for query in running}
                 sites = self._sites()
                 gate = self._shared.rights.gate(principal)
                 alarms = shown_alarms(self._alarms.infos(), ids, gate)
@@ -223,7 +230,7 @@ class StatementRunner:
                 )
             case Describe():
                 return await beside.run(
-                    lambda: self._describe(statement, catalog, running), "describing"
+                    lambda: self._describe(statement, catalog, may), "describing"
                 )
 
     def _network(self, principal: Principal) -> Network:
@@ -232,12 +239,12 @@ class StatementRunner:
         return shown_network(queries.runs.network, queries.runs.leader, seen)
 
     def _describe(
-        self, statement: Describe, catalog: Catalog, running: Sequence[RunningQuery]
+        self, statement: Describe, catalog: Catalog, may: Callable[[RunningQuery], bool]
     ) -> StatementResult:
         definition = catalog.find(statement.name.text)
         if definition is None:
             query = self._queries.find(statement.name.text)
-            if query is not None and query in running:
+            if query is not None and may(query):
                 rows = tuple((f.name, str(f.dtype), "") for f in query.bundle.schema.fields)
                 return StatementResult(
                     ResultKind.ROWS, columns=("column", "type", "note"), rows=rows
