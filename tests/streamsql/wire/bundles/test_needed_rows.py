@@ -17,7 +17,14 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
+from streamsql.wire.bundles.needed_rows import (
+    MAX_LISTED,
+    NeededRows,
+    OneOf,
+    RowCondition,
+    Within,
+    needed_rows,
+)
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
 K, N, X = (Column(i, f.name, f.dtype) for i, f in enumerate(COLUMNS.fields))
@@ -124,6 +131,15 @@ def test_functions_of_users_are_left_to_the_plan() -> None:
 def test_other_predicates_are_evaluated(predicate: Expression) -> None:
     is_typed = all(c.position < 2 or c.dtype == X.dtype for c in columns_in(predicate))
     assert where(predicate) == NeededRows(None, predicate if is_typed else None)
+
+
+def test_of_long_lists_each_row_is_looked_at() -> None:
+    most = [number(value) for value in range(MAX_LISTED)]
+    listed = where(call("IN", N, *most, number(1)))
+    assert listed == NeededRows(OneOf(1, frozenset(range(MAX_LISTED))))
+    longer = call("IN", N, *most, number(-1))
+    assert where(longer) == NeededRows(None, longer)
+    assert where(longer, ABOVE) == NeededRows(Within(1, low=(3, 1)), longer)
 
 
 def test_columns_are_followed_through_projections() -> None:
