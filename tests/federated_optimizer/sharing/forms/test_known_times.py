@@ -77,3 +77,43 @@ def test_only_event_times_of_streams_are_known() -> None:
         times = (EARLIEST - 1, EARLIEST, 0, LATEST - 1, LATEST, None)
         told = [holds((1, 7, time, 0, 2, 7, time, 0)) for time in times]
         assert told == [False, True, True, True, False, True]
+
+
+SUMS = [
+    (
+        "a.{} - INTERVAL '5 minutes' < TIMESTAMP '2024-01-01 00:00:00'",
+        "a.{} < TIMESTAMP '2024-01-01 00:05:00'",
+        -(2**63),
+    ),
+    (
+        "a.{} + INTERVAL '5 minutes' >= TIMESTAMP '2024-01-01 00:05:00'",
+        "a.{} >= TIMESTAMP '2024-01-01 00:00:00'",
+        2**63 - 1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("moved", "plain", "extreme"), SUMS)
+def test_a_sum_of_an_event_time_is_compared_as_the_time_itself(
+    moved: str, plain: str, extreme: int
+) -> None:
+    ours, theirs = (block(each.format("ts"), "timed a, untimed b") for each in (moved, plain))
+    given = known_times(ours)
+    for wanted, offered in ((ours, theirs), (theirs, ours)):
+        assert residual(wanted.predicates, offered.predicates, given) is not None
+    middle = 1_704_067_200_000_000
+    for time in (EARLIEST, middle - 1, middle, middle + 300_000_000, LATEST - 1, None):
+        row = (1, 7, time, 0, 2, 7, 0)
+        told = [
+            [compile_expression(p)(row) is True for p in each.predicates] for each in (ours, theirs)
+        ]
+        assert told[0] == told[1], time
+    # Of another time the sum may be NULL, so that only one follows from the other.
+    ours, theirs = (block(each.format("other"), "timed a, untimed b") for each in (moved, plain))
+    assert residual(ours.predicates, theirs.predicates, known_times(ours)) is not None
+    assert residual(theirs.predicates, ours.predicates, known_times(ours)) is None
+    row = (1, 7, 0, extreme, 2, 7, 0)
+    passes = [
+        all(compile_expression(p)(row) is True for p in each.predicates) for each in (ours, theirs)
+    ]
+    assert passes == [False, True]
