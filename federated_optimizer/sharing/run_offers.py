@@ -6,6 +6,7 @@ from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import widest_groups
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -88,20 +89,23 @@ def _is_row_by_row(plan: Plan) -> bool:
     return all(isinstance(node, _ROW_BY_ROW) for node in walk_plan(plan))
 
 
-def inner_plans(logical: Plan) -> Iterator[tuple[Plan, int]]:
-    """Yield what a run computes inside, with all columns that there are, the whole first.
+@exactly_cached(1_024)
+def inner_plans(logical: Plan) -> tuple[tuple[Plan, int], ...]:
+    """Return what a run computes inside, with all columns that there are, the whole first.
+
+    The catalog asks, and the index of what runs offer.
 
     Each comes with the number of columns that the run itself needs of it; these are the first.
     Selections of sources are left out: gateways compute these, and deliver them to the base.
     """
-    seen: set[str] = set()
+    found: dict[str, tuple[Plan, int]] = {}
     for node in _parts(logical):
         if isinstance(node, _NO_NODES) or is_selection_of_sources(node) or is_open(node):
             continue
         form = canonical_plan(node).form
-        if form not in seen:
-            seen.add(form)
-            yield widest(node), len(node.schema)
+        if form not in found:
+            found[form] = (widest(node), len(node.schema))
+    return tuple(found.values())
 
 
 def _parts(logical: Plan) -> Iterator[Plan]:

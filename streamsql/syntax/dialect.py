@@ -27,6 +27,7 @@ from streamsql.algebra.operators import StreamKind
 from streamsql.data.durations import unit_size
 from streamsql.syntax.accidents import NO_ALIASES
 from streamsql.syntax.history_clause import HistoryParser
+from streamsql.syntax.tree_nodes import children_of
 
 MAX_NODES = 200_000
 MAX_ROUNDS = 100_000
@@ -102,9 +103,9 @@ class StreamSqlParser(HistoryParser):
     ) -> Any:
         """Finish a node and note which part of the text it covers."""
         result = super().expression(instance, token, comments)
-        meta = result.meta
-        starts = [c.meta["start"] for c in result.iter_expressions() if "start" in c.meta]
-        ends = [c.meta["end"] for c in result.iter_expressions() if "end" in c.meta]
+        meta, below = result.meta, [child.meta for child in children_of(result)]
+        starts = [told["start"] for told in below if "start" in told]
+        ends = [told["end"] for told in below if "end" in told]
         if "start" not in meta and (starts or self._prev):
             meta["start"] = min(starts, default=self._prev.start)
             meta["end"] = max([*ends, self._prev.end])

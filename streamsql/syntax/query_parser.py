@@ -13,6 +13,7 @@ from streamsql.syntax.cursor import nearest, shown
 from streamsql.syntax.dialect import MAX_NODES, PlacedParseError, StreamSql, StreamSqlParser
 from streamsql.syntax.precedence import CHAINED
 from streamsql.syntax.script_places import Script
+from streamsql.syntax.tree_nodes import children_of
 
 MAX_DEPTH = 160
 """Levels of a syntax tree; binder and engines recurse over it."""
@@ -149,7 +150,7 @@ def _check_depth(script: Script, tokens: Sequence[Token], tree: exp.Expr) -> Non
         depth += 1
         if depth > MAX_DEPTH:
             raise _too_deep(script, tokens)
-        level = [child for node in level for child in node.iter_expressions()]
+        level = [child for node in level for child in children_of(node)]
 
 
 def _too_deep(script: Script, tokens: Sequence[Token]) -> UnsupportedError:

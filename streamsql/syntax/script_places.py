@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from streamsql.errors import Span
+from streamsql.syntax.tree_nodes import nodes_of
 
 _SHOWN = 80
 _CALL = re.compile(r"\b\w+\s*\(\s*$")
@@ -88,7 +89,7 @@ def extent(node: exp.Expr) -> tuple[int, int] | None:
     """Return the first and last offset a node and everything below it came from."""
     starts: list[int] = []
     ends: list[int] = []
-    for part in node.walk():
+    for part in nodes_of(node):
         meta = part.meta
         if "start" in meta and "end" in meta:
             starts.append(meta["start"])

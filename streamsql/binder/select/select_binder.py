@@ -20,6 +20,7 @@ from streamsql.binder.select.from_clause import FromBinder, Input
 from streamsql.binder.select.grouped_select import bind_groups, presence
 from streamsql.binder.subqueries.nested_queries import Block, EmptyGroup
 from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
+from streamsql.syntax.tree_nodes import holds
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order",
@@ -67,7 +68,7 @@ def bind_block(select: exp.Select, environment: Environment, *, lift: bool) -> B
 
 def _has_windows(select: exp.Select) -> bool:
     clauses = any(select.args.get(key) for key in ("qualify", "windows"))
-    return clauses or select.find(exp.Window) is not None
+    return clauses or holds(select, exp.Window)
 
 
 def _outputs(
@@ -94,7 +95,7 @@ def _is_aggregated(select: exp.Select, environment: Environment) -> bool:
         return True
     order = select.args.get("order")
     nodes = [*select.expressions, *([order] if order is not None else [])]
-    calls = [node for node in nodes if node.find(exp.AggFunc, exp.Anonymous) is not None]
+    calls = [node for node in nodes if holds(node, exp.AggFunc, exp.Anonymous)]
     return any(has_aggregate(node, environment) for node in calls)
 
 

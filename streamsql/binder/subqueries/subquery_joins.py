@@ -44,6 +44,7 @@ from streamsql.binder.subqueries import quantifiers
 from streamsql.binder.subqueries.correlated_conditions import Domain
 from streamsql.binder.subqueries.nested_queries import Block
 from streamsql.binder.subqueries.uniqueness import exactly_one
+from streamsql.syntax.tree_nodes import holds
 
 Rewrite = Callable[[Expression, exp.Expr], Expression]
 """Returns an expression over other columns; the node is the place of what it refuses."""
@@ -51,7 +52,7 @@ Rewrite = Callable[[Expression, exp.Expr], Expression]
 
 def holds_query(node: exp.Expr) -> bool:
     """Whether a condition holds a query or VALUES."""
-    return node.find(exp.Query, exp.Values, exp.Exists, exp.All, exp.Any) is not None
+    return holds(node, exp.Query, exp.Values, exp.Exists, exp.All, exp.Any)
 
 
 def _is_subquery(node: exp.Expr) -> bool:
