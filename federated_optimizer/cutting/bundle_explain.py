@@ -29,12 +29,16 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, Recursion
 SCHEMA_VERSION = 1
 """Of the data, docs/schemas/explain.json: it grows with every change that a reader may notice."""
 
+READ = "read from another run, not run again"
+"""In the place of sites, and of a method: rows of a fragment that runs anyway."""
+
 NO_RATES: Mapping[str, str] = {}
 
 
 def explain_bundle(bundle: FragmentBundle) -> str:
-    """Return the bundle as text."""
-    lines = [line for f in bundle.fragments for line in fragment_lines(f, bundle)]
+    """Return the bundle as text: what runs for it, and what it reads of other runs."""
+    lines = [line for f in bundle.own for line in fragment_lines(f, bundle)]
+    lines.extend(line for f in bundle.fed for line in fed_lines(f, bundle))
     lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
     return "\n".join(lines)
 
@@ -48,19 +52,20 @@ def _graph_statements(bundle: FragmentBundle, rates: Mapping[str, str]) -> Itera
     """Yield a cluster per fragment, and what travels between them, in DOT."""
     doors = {
         (fragment.id, node.fragment): name
-        for fragment in bundle.fragments
+        for fragment in bundle.own
         for name, node, _, _ in numbered(fragment.plan, _graph_prefix(fragment))
         if isinstance(node, RemoteSource)
     }
-    for fragment in bundle.fragments:
+    for fragment in (*bundle.own, *bundle.fed):
         sites = ", ".join(fragment.sites) or "no site offers its sources"
+        place = READ if fragment in bundle.fed else f"{fragment.engine.upper()}: {sites}"
         yield f"subgraph {quoted(f'cluster_{fragment.id}')} {{"
-        yield f"  label={quoted(f'{fragment.id} {fragment.engine.upper()}: {sites}')};"
+        yield f"  label={quoted(f'{fragment.id} {place}')};"
         for line in plan_statements(fragment.plan, _graph_prefix(fragment)):
             yield f"  {line}"
         yield "}"
     yield 'result [shape=oval, label="result"];'
-    for fragment in bundle.fragments:
+    for fragment in (*bundle.own, *bundle.fed):
         root = f"{_graph_prefix(fragment)}0"
         rate = rates.get(fragment.id, "")
         if not fragment.consumer:
@@ -100,6 +105,13 @@ def fragment_lines(fragment: Fragment, bundle: FragmentBundle) -> list[str]:
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
     lines.extend("  " + note for note in fragment.notes)
     return lines
+
+
+def fed_lines(fragment: Fragment, bundle: FragmentBundle) -> list[str]:
+    """Return the text of a fragment that runs for another bundle, with what its rows are."""
+    readers = tuple(dict.fromkeys(bundle.readers(fragment.id)))
+    heading = f"Fragment {fragment.id} [{READ}]{_route(fragment, readers)}"
+    return [heading, *("  " + line for line in plan_lines(fragment.plan))]
 
 
 def recursion_lines(recursion: RecursionPlan) -> list[str]:

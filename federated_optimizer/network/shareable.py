@@ -138,8 +138,10 @@ def _reason_of_scan(scan: Scan, fragment: Fragment) -> str:
     if scan.history is not None:
         return f"it reads the past of {scan.source}, which it does when it starts"
     if scan.is_log or scan.part != ScanPart.ROWS:
+        advice = "; with KEY or ttl they would be kept" if scan.is_log else ""
         return (
-            f"sites keep no readings of {scan.source}: what a query has seen counts from its start"
+            f"sites keep no readings of {scan.source}: "
+            f"what a query has seen counts from its start{advice}"
         )
     if fragment.engine == Engine.BASE and scan.kind != SourceKind.TABLE:
         return f"the base site reads {scan.source} itself, from the start of a query on"

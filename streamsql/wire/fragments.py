@@ -225,6 +225,13 @@ class FragmentBundle(msgspec.Struct, frozen=True, dict=True):
                 needed.extend(fragment.inputs)
         return tuple(f for f in self.fragments if f.id in found)
 
+    @cached_property
+    def fed(self) -> tuple[Fragment, ...]:
+        """The fragments that sites run for other bundles, and whose rows this one reads."""
+        read = {feed.fragment for feed in self.feeds}
+        needed = {name for fragment in self.own for name in fragment.inputs}
+        return tuple(f for f in self.fragments if f.id in read & needed)
+
     @property
     def results_read(self) -> frozenset[str]:
         """The bundles whose results this one reads."""

@@ -7,6 +7,7 @@ from typing import Any
 from federated_optimizer.coordinator.explaining.alternatives_text import number_text
 from federated_optimizer.coordinator.explaining.measured_fragments import MeasuredFragment
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
+from federated_optimizer.cutting.bundle_explain import READ
 from federated_optimizer.cutting.fragment_methods import method_of
 from streamsql.wire.fragments import Fragment, FragmentBundle
 
@@ -27,6 +28,8 @@ QUANTITIES = {
 }
 """Columns of the table, with their names in data."""
 
+_NOTHING_SENT = [UNKNOWN] * len(QUANTITIES)
+
 Estimates = Mapping[str, FragmentEstimate]
 Measurements = Mapping[str, MeasuredFragment]
 
@@ -35,12 +38,13 @@ def estimates_table(bundle: FragmentBundle, estimates: Estimates) -> str:
     """Return a line per fragment with what it is expected to send."""
     head = ["fragment", "at", *QUANTITIES, "range of bytes/s", "method"]
     rows = []
-    for fragment in bundle.fragments:
+    for fragment in bundle.own:
         estimate = estimates[fragment.id]
         low, high = number_text(estimate.cost.low), number_text(estimate.cost.high)
         numbers = [_text(value) for value in _estimated(estimate).values()]
         spread = f"{low} to {high}"
         rows.append([fragment.id, _place(fragment), *numbers, spread, method_of(fragment, bundle)])
+    rows.extend([f.id, _place(f), *_NOTHING_SENT, "", READ] for f in bundle.fed)
     return "\n".join(_aligned([head, *rows]))
 
 
@@ -52,7 +56,7 @@ def measured_table(
     for name in QUANTITIES:
         head += [name, "measured"]
     rows = []
-    for fragment in bundle.fragments:
+    for fragment in bundle.own:
         cells = [fragment.id, _place(fragment)]
         expected = _estimated(estimates[fragment.id])
         found = _measured(measured.get(fragment.id))
@@ -61,6 +65,7 @@ def measured_table(
             mark = BEYOND if name in beyond else ""
             cells += [_text(expected[name]), _text(found[name]) + mark]
         rows.append([*cells, method_of(fragment, bundle)])
+    rows.extend([f.id, _place(f), *_NOTHING_SENT, *_NOTHING_SENT, READ] for f in bundle.fed)
     seconds = max((each.seconds for each in measured.values()), default=0.0)
     lines = _aligned([[*head, "method"], *rows])
     if seconds:

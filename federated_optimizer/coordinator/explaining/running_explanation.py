@@ -23,6 +23,7 @@ from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.cutting.bundle_explain import (
     bundle_data,
     bundle_dot,
+    fed_lines,
     fragment_lines,
     recursion_lines,
 )
@@ -62,7 +63,7 @@ def explain_running(
     fed = [f"fragment {feed.fragment} as {feed.source} of run {feed.run}" for feed in feeds]
     lines = [head, "; ".join((f"Run {query.run}", *fed))]
     batches, traffic = own_batches(query), own_traffic(query)
-    for fragment in query.bundle.fragments:
+    for fragment in query.bundle.own:
         lines.extend(fragment_lines(fragment, query.bundle))
         counts = [
             "{} {} sent / {} received".format(site, *batches[site])
@@ -71,6 +72,8 @@ def explain_running(
         ]
         if counts:
             lines.append("  batches: " + ", ".join(counts))
+    for fragment in query.bundle.fed:
+        lines.extend(fed_lines(fragment, query.bundle))
     estimates, measured = planner.estimates(query.bundle), measured_fragments(query)
     lines.extend(measured_table(query.bundle, estimates, measured))
     data = bundle_data(query.bundle) | {"run": query.run}

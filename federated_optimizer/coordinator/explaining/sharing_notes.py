@@ -15,6 +15,10 @@ from streamsql.wire.fragments import FragmentBundle
 
 MAX_NAMES = 20
 
+NOTHING_SHARED = (
+    "Shares nothing yet: no running query is equal, or has rows at the base that it needs"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Sharers:
@@ -53,7 +57,7 @@ class ReadNode:
         fragment: That stands for it.
         node: Its number; empty: it would be made for the query.
         sharers: The other queries that rest on it.
-        adds: The operators of the query over such rows, in words.
+        adds: The operators of the query over such rows, in words; empty: another line has them.
     """
 
     fragment: str
@@ -63,12 +67,13 @@ class ReadNode:
 
     def __str__(self) -> str:
         """The node as a line of EXPLAIN."""
+        adds = f"; {self.adds}" if self.adds else ""
         if not self.node:
-            return f"Fragment {self.fragment} reads a node that is made for it; {self.adds}"
+            return f"Fragment {self.fragment} reads a node that is made for it{adds}"
         others = "which no other query reads yet"
         if self.sharers.count:
             others = f"shared with {self.sharers.count} {_queries(self.sharers.count)}"
-        said = f"Fragment {self.fragment} reads node {self.node}, {others}; {self.adds}"
+        said = f"Fragment {self.fragment} reads node {self.node}, {others}{adds}"
         if not self.sharers.names:
             return said
         return f"{said}\n  node {self.node}: {self.sharers.text('other')}"
@@ -103,9 +108,9 @@ class SharingNote:
         """The note as lines of EXPLAIN."""
         if self.alone:
             return f"Not shared with equal queries: {self.alone}"
-        shared = "Shared with equal queries; no other one runs"
-        if self.equal != Sharers():
-            shared = f"Shared with {self.equal.text('equal')}"
+        shared = f"Shared with {self.equal.text('equal')}"
+        if self.equal == Sharers():
+            shared = "No equal query runs" if self.nodes or self.fragments else NOTHING_SHARED
         parts = (f"Fragment {name} runs once with {s.text('other')}" for name, s in self.fragments)
         return "\n".join((shared, *map(str, self.nodes), *parts))
 
@@ -157,11 +162,12 @@ class Sharing:
     def _nodes(self, bundle: FragmentBundle, query: RunningQuery | None) -> tuple[ReadNode, ...]:
         adds = f"adds {added_words(added_operators(bundle))}"
         self._runs.network.look()
-        return tuple(
-            ReadNode(feed.fragment, name if is_there else "", self._resting(name, query), adds)
-            for feed, name in read_nodes(bundle)
-            for is_there in (self._runs.leader(feed.run) is not None,)
-        )
+        found = []
+        for feed, name in read_nodes(bundle):
+            node = name if self._runs.leader(feed.run) is not None else ""
+            said = "" if found else adds  # what the query adds is said once
+            found.append(ReadNode(feed.fragment, node, self._resting(name, query), said))
+        return tuple(found)
 
     def _resting(self, name: str, query: RunningQuery | None) -> Sharers:
         """Return the other queries that rest on a node."""

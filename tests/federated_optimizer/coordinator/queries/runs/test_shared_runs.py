@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.explaining.sharing_notes import NOTHING_SHARED
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.stored_runs import StoredQuery
 from streamsql.errors import FederationError
@@ -341,7 +342,7 @@ def test_explain_names_the_queries_that_share_a_run(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
         (before,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {ROOMS}")
-        assert before.text.endswith("Shared with equal queries; no other one runs")
+        assert before.text.endswith(NOTHING_SHARED)
         one = await harness.start_query(coordinator, ROOMS, name="one")
         (before,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {ROOMS}")
         assert before.text.endswith("Shared with 1 equal query: one")
