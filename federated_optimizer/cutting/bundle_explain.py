@@ -58,9 +58,9 @@ def _graph_statements(bundle: FragmentBundle, rates: Mapping[str, str]) -> Itera
     }
     for fragment in (*bundle.own, *bundle.fed):
         sites = ", ".join(fragment.sites) or "no site offers its sources"
-        place = READ if fragment in bundle.fed else f"{fragment.engine.upper()}: {sites}"
+        computed = READ if fragment in bundle.fed else f"{fragment.engine.upper()}: {sites}"
         yield f"subgraph {quoted(f'cluster_{fragment.id}')} {{"
-        yield f"  label={quoted(f'{fragment.id} {place}')};"
+        yield f"  label={quoted(f'{fragment.id} {computed}')};"
         for line in plan_statements(fragment.plan, _graph_prefix(fragment)):
             yield f"  {line}"
         yield "}"

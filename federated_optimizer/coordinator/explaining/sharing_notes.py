@@ -162,7 +162,7 @@ class Sharing:
     def _nodes(self, bundle: FragmentBundle, query: RunningQuery | None) -> tuple[ReadNode, ...]:
         adds = f"adds {added_words(added_operators(bundle))}"
         self._runs.network.look()
-        found = []
+        found: list[ReadNode] = []
         for feed, name in read_nodes(bundle):
             node = name if self._runs.leader(feed.run) is not None else ""
             said = "" if found else adds  # what the query adds is said once
