@@ -68,6 +68,7 @@ _AFTER: dict[tuple[str, ...], str] = {
     ("WITH", "RECURSIVE"): "",
 }
 """What follows the one or two words before the place."""
+_MERGES = "SUM,MIN,MAX,BOOL_AND,BOOL_OR"
 _DELIVERY = "WITH (SNAPSHOT = false),WITH (PROGRESS),ENVELOPE UPSERT (KEY ("
 _SETTINGS = "scheduler =,slice_ms =,queue_rows =,share_synopses =,report_seconds ="
 MAX_SHOWN = 400
@@ -188,6 +189,8 @@ def _of_statement(words: list[str]) -> str | None:
             return "WITH ("
         case ["CREATE", "ALARM", _]:
             return "AS"
+        case ["CREATE", "AGGREGATE", _, "(", *rest] if depth == 0:
+            return _of_aggregate(rest)
         case ["CREATE", "SINK", _]:
             return "FROM"
         case ["GRANT" | "REVOKE", *_]:
@@ -204,6 +207,17 @@ def _of_statement(words: list[str]) -> str | None:
             return _of_subscription(words, depth)
         case _:
             return None
+
+
+def _of_aggregate(words: list[str]) -> str | None:
+    """Return what CREATE AGGREGATE goes on with behind its parameters."""
+    if words[-2:] == ["MERGED", "BY"]:
+        return _MERGES
+    if words[-1] == "MERGED":
+        return "BY"
+    if words[-1] == "RETURNS":
+        return TYPES
+    return "MERGED BY,CALLED ON NULL INPUT,AS" if "RETURNS" in words else "RETURNS"
 
 
 def _of_grant(words: list[str]) -> str | None:

@@ -1,9 +1,11 @@
-"""Functions and an aggregate of one's own: an example to copy.
+"""Functions and aggregates of one's own: an example to copy.
 
     CREATE FUNCTION dew_point(celsius DOUBLE, humidity DOUBLE) RETURNS DOUBLE
       AS 'deploy.samples.readings:dew_point';
     CREATE AGGREGATE harmonic_mean(value DOUBLE) RETURNS DOUBLE
       AS 'deploy.samples.readings:HarmonicMean';
+    CREATE AGGREGATE peak(value DOUBLE) RETURNS DOUBLE MERGED BY MAX
+      AS 'deploy.samples.readings:Peak';
 
 Every site that may run them lists the module: PANDO_FUNCTIONS=deploy.samples.readings, or
 `pando up --functions deploy.samples.readings`. What is called is in `streamsql.algebra
@@ -64,3 +66,34 @@ class HarmonicMean:
     def final(self, state: State) -> float | None:
         """Return the mean, or None where there is none."""
         return float(state[0] / state[1]) if state[1] else None
+
+
+class Peak:
+    """The greatest distance from 0, as of a vibration; of parts it is the greatest of theirs.
+
+    The state is how often each distance is there, so that the greatest can be taken away, too.
+    """
+
+    def init(self) -> dict[float, int]:
+        """Return the state of no values."""
+        return {}
+
+    def step(self, state: dict[float, int], value: float) -> dict[float, int]:
+        """Return the state with one more value."""
+        return self.merge(state, {abs(value): 1})
+
+    def retract(self, state: dict[float, int], value: float) -> dict[float, int]:
+        """Return the state without a value."""
+        return self.merge(state, {abs(value): -1})
+
+    def merge(self, state: dict[float, int], other: dict[float, int]) -> dict[float, int]:
+        """Return the state of both."""
+        for distance, number in other.items():
+            state[distance] = state.get(distance, 0) + number
+            if not state[distance]:
+                del state[distance]
+        return state
+
+    def final(self, state: dict[float, int]) -> float | None:
+        """Return the greatest distance, or None where there is no value: MERGED BY needs that."""
+        return max(state, default=None)

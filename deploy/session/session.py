@@ -27,7 +27,6 @@ from federated_optimizer.coordinator.statements.source_replacement import (
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar_functions.scalar import compile_predicate
-from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import (
     BoundQuery,
     Creating,
@@ -150,7 +149,7 @@ class LocalSession:
     def _create(self, statement: Creating) -> Result:
         definition = define(statement, self.catalog)
         if isinstance(definition, FunctionDefinition):
-            INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
+            definition.check_installed()
         rows = _stored_rows(definition)
         replaced = self._give_way(statement, definition)
         self.catalog.define(definition, replace=replaced)

@@ -10,6 +10,8 @@ Where no aggregate counts copies of a row, distinct rows of every gateway are pa
 
 from dataclasses import dataclass
 
+import msgspec
+
 from federated_optimizer.alternatives.method import Refused
 from federated_optimizer.alternatives.parted import Parted
 from streamsql.algebra.aggregate_laws import (
@@ -103,12 +105,11 @@ class Phases:
 
     def _place(self, wanted: AggregateCall) -> int:
         """Return the number of the part that a call of the first phase gives."""
-        same = [(part.function, part.arguments) for part in self.parts]
-        if (wanted.function, wanted.arguments) not in same:
-            named = AggregateCall(wanted.function, wanted.arguments, f"part{len(same) + 1}")
-            self.parts.append(named)
+        same = [msgspec.structs.replace(part, name=wanted.name) for part in self.parts]
+        if wanted not in same:
+            self.parts.append(msgspec.structs.replace(wanted, name=f"part{len(same) + 1}"))
             return len(same)
-        return same.index((wanted.function, wanted.arguments))
+        return same.index(wanted)
 
     def _columns(self, places: tuple[int, ...]) -> tuple[Column, ...]:
         """Return columns of the parts by their numbers."""

@@ -178,7 +178,7 @@ class ShownGroups:
         if call.function in SET_FUNCTIONS:
             return arguments[0]
         rows = self.call(_ROWS)
-        if rows is None:
+        if rows is None or call.function not in (F.COUNT, F.SUM):
             return None
         (value,) = arguments
         match call.function:

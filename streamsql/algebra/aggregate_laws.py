@@ -13,6 +13,7 @@ A part is any set of the rows: those of one gateway, or of a finer group. x and 
 | SUM(x) of DOUBLE | distributive | e = EXACT_SUM(x) | EXACT_SUM | e, rounded once |
 | AVG(x) of DOUBLE | algebraic | n = COUNT(x), and e | both | e / n, rounded once |
 | variances, deviations | algebraic | n, e, q = EXACT_SQUARES(x) | all | rounded once |
+| USER, MERGED BY f | distributive | the same | f, or the same | the same |
 | USER | algebraic | states, which are no values of rows | | |
 | all else, f(DISTINCT x) | holistic | none of a fixed size | | |
 
@@ -25,12 +26,20 @@ where that of all rows need not be.
 Exact sums are long texts that change with every value: what they save travels again (decision 115).
 So they are statistics at one site only, of groups that others there read.
 
+What CREATE AGGREGATE … MERGED BY f says of a function of users is taken as true: the result is f
+of the results of any parts, without those that are NULL. A part without a row that counts, and so
+the whole of nothing, is NULL: that is checked when the aggregate is created, and is what f gives of
+no results.
+
 Functions of sets count no copies, so they are computed of the distinct values as of all.
 """
 
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import msgspec
+from msgspec import UNSET
 
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
@@ -65,12 +74,29 @@ class Statistic:
         arguments: Over the arguments of the call: position 0 is the first of them.
         merge: The aggregate that makes one statistic of those of parts.
         merged: The statistics of the law that it reads, by number.
+        by_user: Of USER: the call; its implementation is that of the statistic.
     """
 
     function: AggregateFunction
     arguments: tuple[Expression, ...]
     merge: AggregateFunction
     merged: tuple[int, ...]
+    by_user: AggregateCall | None = None
+
+    def of_part(self, arguments: tuple[Expression, ...]) -> AggregateCall:
+        """Return the aggregate of the rows of a part, without a name."""
+        return self._call(self.function, arguments, "")
+
+    def of_parts(self, columns: tuple[Expression, ...], name: str) -> AggregateCall:
+        """Return the aggregate of the statistics of parts."""
+        return self._call(self.merge, columns, name)
+
+    def _call(
+        self, function: AggregateFunction, arguments: tuple[Expression, ...], name: str
+    ) -> AggregateCall:
+        if function == F.USER and self.by_user is not None:
+            return msgspec.structs.replace(self.by_user, arguments=arguments, name=name)
+        return AggregateCall(function, arguments, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +255,8 @@ def category_of(call: AggregateCall) -> Category:
     """Return the category of a call; of distinct values every function that counts is holistic."""
     if call.distinct and call.function not in SET_FUNCTIONS:
         return Category.HOLISTIC
+    if call.merged_by is not UNSET:
+        return Category.DISTRIBUTIVE
     return CATEGORIES[call.function]
 
 
@@ -244,6 +272,8 @@ def law_of(call: AggregateCall, *, at_one_site: bool = False) -> Law | NoLaw:
         return NoLaw(
             f"{function}(DISTINCT …) needs the values themselves, not a number of each part"
         )
+    if call.merged_by is not UNSET:
+        return _merged_by(call, call.merged_by)
     law = LAWS.get(function)
     exact = _AT_ONE_SITE.get(function) if at_one_site else None
     if exact is not None and (law is None or call.arguments[0].dtype == _DOUBLE):
@@ -260,10 +290,20 @@ def law_of(call: AggregateCall, *, at_one_site: bool = False) -> Law | NoLaw:
     return law
 
 
+def _merged_by(call: AggregateCall, merge: AggregateFunction) -> Law:
+    """Return the law that a user has declared."""
+    arguments = tuple(_column(n, a.dtype) for n, a in enumerate(call.arguments))
+    itself = Statistic(F.USER, arguments, merge, (0,), call)
+    return Law((itself,), _column(0, call.dtype))
+
+
 def _why_none(call: AggregateCall) -> str:
     match call.function:
         case F.USER:
-            return f"{call.implementation} merges states, and rows have results"
+            return (
+                f"{call.implementation} merges states, and rows have results: "
+                "its definition has no MERGED BY"
+            )
         case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP | F.EXACT_SUM | F.EXACT_SQUARES:
             return f"{call.function} needs exact sums, which are long texts"
         case function:
@@ -298,8 +338,7 @@ def statistic_calls(law: Law, call: AggregateCall) -> tuple[AggregateCall, ...]:
         return call.arguments[column.position]
 
     return tuple(
-        AggregateCall(s.function, tuple(map_columns(a, actual) for a in s.arguments), "")
-        for s in law.statistics
+        s.of_part(tuple(map_columns(a, actual) for a in s.arguments)) for s in law.statistics
     )
 
 
@@ -313,7 +352,7 @@ def merging_call(law: Law, number: int, columns: Sequence[Expression], name: str
         name: Of the result.
     """
     statistic = law.statistics[number]
-    return AggregateCall(statistic.merge, tuple(columns[n] for n in statistic.merged), name)
+    return statistic.of_parts(tuple(columns[n] for n in statistic.merged), name)
 
 
 def whole_of(law: Law, merged: Mapping[int, Expression]) -> Expression:

@@ -4,6 +4,7 @@ import enum
 from decimal import ROUND_CEILING, Decimal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from streamsql.algebra.expressions import Expression
 from streamsql.data.types import DataType
@@ -68,6 +69,8 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
         separator: Of STRING_AGG.
         implementation: Of USER: its registered name.
         result: Of USER: the type of its result.
+        merged_by: Of USER declared MERGED BY: the function that makes the result of all rows from
+            those of their parts, USER for itself. What is not declared is not sent either.
     """
 
     function: AggregateFunction
@@ -79,6 +82,7 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
     separator: str = ""
     implementation: str = ""
     result: DataType | None = None
+    merged_by: AggregateFunction | UnsetType = UNSET
 
     @property
     def dtype(self) -> DataType:

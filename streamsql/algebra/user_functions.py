@@ -198,16 +198,31 @@ class UserFunctions:
             ) from error
         return UserAggregate(made, name, result, self)
 
-    def check(self, implementation: str, *, aggregate: bool) -> None:
+    def check(
+        self, implementation: str, *, aggregate: bool, merged: DataType | None = None
+    ) -> None:
         """Check that an implementation is installed here.
 
+        Args:
+            implementation: `package.module:name`.
+            aggregate: Whether it has to be the class of an aggregate.
+            merged: Of an aggregate with MERGED BY: the type of its result.
+
         Raises:
-            DeploymentError: It is not.
+            DeploymentError: It is not, or results of parts cannot be merged.
         """
-        if aggregate:
-            self.aggregate(implementation, DataType.NULL)
-        else:
+        if not aggregate:
             self._find(implementation)
+            return
+        found = self.aggregate(implementation, merged or DataType.NULL)
+        of_nothing = None if merged is None else found.of_nothing()
+        if of_nothing is not None:
+            raise DeploymentError(
+                f"aggregate {implementation}: final(init()) is {of_nothing!r:.60}, "
+                "and MERGED BY needs None there, for parts without a row that counts",
+                hint="return None where there was no step, or leave out MERGED BY",
+                code="bad_merge",
+            )
 
     def note(self, implementation: str, error: Exception) -> None:
         """Count a failure."""
@@ -291,12 +306,21 @@ class UserAggregate:
         return self._changed(self._made.merge, state, (other,))
 
     def final(self, state: Any) -> Value:
-        """Return the result; NULL when it fails or is not of the declared type."""
+        """Return the result; NULL when it fails or is not of the declared type.
+
+        A negative zero, equal to zero, is 0.0, as of all aggregates: which rows came first, or
+        whether results of parts were merged, does not show.
+        """
         try:
-            return coerce(self._made.final(state), self._result)
+            found = coerce(self._made.final(state), self._result)
+            return found + 0.0 if isinstance(found, float) else found
         except Exception as error:  # noqa: BLE001  (any failure of foreign code is NULL)
             self._functions.note(self._implementation, error)
             return None
+
+    def of_nothing(self) -> Value:
+        """Return the result of an empty group."""
+        return self.final(self.init())
 
     def over(self, rows: Iterable[Row]) -> Value:
         """Return the result over rows of arguments."""

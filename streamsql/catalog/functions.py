@@ -2,6 +2,8 @@
 
 import msgspec
 
+from streamsql.algebra.aggregates import AggregateFunction
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
@@ -16,6 +18,8 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
         implementation: `package.module:name` of a Python function, or of a class of an aggregate.
         on_null: Whether it is called with NULLs; else a NULL argument gives NULL, and aggregates
             skip the row.
+        merged_by: Of an aggregate: the function that makes the result of all rows from those of
+            their parts, USER for itself; None: nothing is known.
         text: The CREATE statement.
     """
 
@@ -26,6 +30,7 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
     implementation: str
     on_null: bool = False
     text: str = ""
+    merged_by: AggregateFunction | None = None
 
     @property
     def usage(self) -> str:
@@ -36,4 +41,33 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
             >>> FunctionDefinition("f", False, one, DataType.TEXT, "m:f").usage
             'f(x DOUBLE) RETURNS TEXT'
         """
-        return f"{self.name}{self.parameters} RETURNS {self.result}"
+        merged = f" MERGED BY {self.merge_name}" if self.merge_name else ""
+        return f"{self.name}{self.parameters} RETURNS {self.result}{merged}"
+
+    @property
+    def merge_name(self) -> str:
+        """The function behind MERGED BY as it is written, or an empty string.
+
+        Examples:
+            >>> one = Schema.of(("x", DataType.DOUBLE))
+            >>> itself = AggregateFunction.USER
+            >>> FunctionDefinition(
+            ...     "f", True, one, DataType.DOUBLE, "m:F", merged_by=itself
+            ... ).merge_name
+            'f'
+        """
+        if self.merged_by is None:
+            return ""
+        return self.name if self.merged_by == AggregateFunction.USER else str(self.merged_by)
+
+    def check_installed(self) -> None:
+        """Check that the implementation is installed in this process, and as it was declared.
+
+        Raises:
+            DeploymentError: It is not.
+        """
+        INSTALLED.check(
+            self.implementation,
+            aggregate=self.aggregate,
+            merged=None if self.merged_by is None else self.result,
+        )

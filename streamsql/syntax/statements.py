@@ -205,11 +205,12 @@ class CreateSink(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFunction(Statement):
-    """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type AS 'package.module:name'.
+    """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type [MERGED BY g] AS 'package.module:name'.
 
     Attributes:
         place: Where the implementation was written.
         on_null: CALLED ON NULL INPUT.
+        merged_by: The function behind MERGED BY.
     """
 
     name: Name
@@ -219,6 +220,7 @@ class CreateFunction(Statement):
     implementation: str
     place: Span
     on_null: bool = False
+    merged_by: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,16 @@ def test_what_does_not_fit_is_not_offered() -> None:
         ("CREATE al|", {"ALARM"}),
         ("CREATE DISPLAY lobby |", {"WITH ("}),
         ("CREATE ALARM hot |", {"AS"}),
+        ("CREATE AGGREGATE peak(v DOUBLE) |", {"RETURNS"}),
+        (
+            "CREATE AGGREGATE peak(v DOUBLE) RETURNS DOUBLE |",
+            {"MERGED BY", "CALLED ON NULL INPUT", "AS"},
+        ),
+        ("CREATE AGGREGATE peak(v DOUBLE) RETURNS DOUBLE MERGED |", {"BY"}),
+        (
+            "CREATE AGGREGATE peak(v DOUBLE) RETURNS DOUBLE MERGED BY |",
+            {"SUM", "MIN", "MAX", "BOOL_AND", "BOOL_OR"},
+        ),
         ("ALTER |", {"SITE", "SOURCE", "USER"}),
         ("ALTER SITE gw-1 |", {"SET ("}),
         ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "share_synopses ="}),
@@ -136,6 +146,7 @@ ALTER |
 ALTER SITE |
 ALTER SITE gw |
 CREATE ALARM a AS SELECT mid FROM seat SEVERITY |
+CREATE AGGREGATE peak(v DOUBLE) RETURNS DOUBLE |
 CREATE MATERIALIZED VIEW v REFRESH |
 CREATE DISPLAY d WITH (|
 CREATE SOURCE s (|

@@ -42,7 +42,6 @@ from federated_optimizer.coordinator.statements.source_replacement import (
 )
 from federated_optimizer.coordinator.store.grant_store import MadeKind, put_maker
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
-from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import mapping_warnings
 from streamsql.catalog.catalog import is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
@@ -112,7 +111,7 @@ class DefinitionStatements:
             check_place(statement, self._shared.settings.folders)
         if isinstance(definition, FunctionDefinition):
             # Planning evaluates calls with constants, so the coordinator needs it, too.
-            INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
+            definition.check_installed()
         replaced = self._shared.catalog.find(definition.name)
         if isinstance(definition, SourceDefinition):
             if isinstance(replaced, SourceDefinition):

@@ -169,7 +169,9 @@ def describe_definition(
         parameters: list[Row] = [
             (f.name, str(f.dtype), "parameter") for f in definition.parameters.fields
         ]
-        result: Row = ("", str(definition.result), f"result of {definition.implementation}")
+        merged = f", merged by {definition.merge_name}" if definition.merge_name else ""
+        words = f"result of {definition.implementation}{merged}"
+        result: Row = ("", str(definition.result), words)
         return _rows(("column", "type", "note"), [*parameters, result])
     is_query = isinstance(definition, AlarmDefinition | SinkDefinition)
     text = definition.query if is_query else f"SUBSCRIBE TO {_quoted(definition.name)}"

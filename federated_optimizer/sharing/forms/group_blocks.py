@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import UNSET
 
 from federated_optimizer.sharing.forms.alignment import aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
@@ -203,4 +204,5 @@ def call_text(call: AggregateCall, text: Callable[[Expression], str]) -> str:
     """
     distinct = call.distinct and call.function not in SET_FUNCTIONS
     said = (call.parameter, call.descending, call.separator, call.implementation, call.result)
-    return f"{call.function}{distinct, *said}({','.join(map(text, call.arguments))})"
+    merged = () if call.merged_by is UNSET else (str(call.merged_by),)
+    return f"{call.function}{distinct, *said, *merged}({','.join(map(text, call.arguments))})"

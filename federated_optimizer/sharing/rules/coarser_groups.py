@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import msgspec
+from msgspec import UNSET
 
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.forms.blocks import plan_of
@@ -254,7 +255,8 @@ class _Answering:
     def _add(self, call: AggregateCall, made: "_Regrouped") -> None:
         value = self._shown.value(call) if self._is_decided else None
         if value is not None:  # of at most one group of the node
-            if call.function == F.USER and self._wanted.is_global:
+            is_unknown = call.function == F.USER and call.merged_by is UNSET
+            if is_unknown and self._wanted.is_global:
                 raise NotSharedError(f"{_words(call)} of no rows need not be NULL")
             made.only_value(call, value)
             return

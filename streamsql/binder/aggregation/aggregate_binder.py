@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import UNSET
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of, conjunction
@@ -186,6 +187,7 @@ class Aggregation:
             call.distinct,
             implementation=implementation_of(definition),
             result=definition.result,
+            merged_by=UNSET if definition.merged_by is None else definition.merged_by,
         )
 
     def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:

@@ -7,6 +7,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.algebra.user_functions import is_implementation
 from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES
 from streamsql.binder.names.dependences import refers_to_name
+from streamsql.binder.statements.aggregate_merges import merge_of
 from streamsql.binder.statements.bind import bind_query, bind_view, statement_environment
 from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
 from streamsql.binder.statements.options.source_mappings import check_compiles, source_mapping
@@ -260,5 +261,6 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
         result=statement.result,
         implementation=statement.implementation,
         on_null=statement.on_null,
+        merged_by=merge_of(statement),
         text=statement.text,
     )

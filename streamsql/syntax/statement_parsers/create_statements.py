@@ -339,11 +339,12 @@ def _function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> Cre
     cursor.expect(")", hint=hint)
     cursor.expect("RETURNS", hint=hint)
     result = _type(cursor)
-    on_null = _on_null(cursor)
+    on_null, merged_by = _properties(cursor, aggregate=aggregate)
     cursor.expect("AS", hint=hint)
     implementation, place = cursor.string("the implementation, 'package.module:name',")
     if cursor.token is not None:
-        on_null = _on_null(cursor)
+        more = _properties(cursor, aggregate=aggregate)
+        on_null, merged_by = on_null or more[0], merged_by or more[1]
     cursor.end(hint=hint)
     if not implementation.strip():
         raise QuerySyntaxError(
@@ -358,7 +359,23 @@ def _function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> Cre
         implementation=implementation.strip(),
         place=place,
         on_null=on_null,
+        merged_by=merged_by,
     )
+
+
+def _properties(cursor: Cursor, *, aggregate: bool) -> tuple[bool, Name | None]:
+    """Return whether NULLs are taken, and what stands behind MERGED BY; both in any order."""
+    on_null = _on_null(cursor)
+    if not cursor.at("MERGED"):
+        return on_null, None
+    if not aggregate:
+        cursor.fail(
+            "only results of aggregates are merged", hint="leave out MERGED BY", code="bad_merge"
+        )
+    hint = "MERGED BY MAX, or another of SUM, MIN, BOOL_AND, BOOL_OR and the aggregate itself"
+    cursor.expect("MERGED", "BY", hint=hint)
+    merged_by = cursor.name("the function that merges results of parts")
+    return on_null or _on_null(cursor), merged_by
 
 
 def _on_null(cursor: Cursor) -> bool:

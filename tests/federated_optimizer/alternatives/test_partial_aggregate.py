@@ -18,6 +18,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.reference import Database, evaluate
+from tests import user_aggregates
 
 F = AggregateFunction
 INTEGER, TEXT, BOOLEAN = DataType.INTEGER, DataType.TEXT, DataType.BOOLEAN
@@ -45,7 +46,7 @@ ROWS = st.tuples(
 
 def over(plan: Aggregate, sites: list[list[Row]]) -> tuple[object, object]:
     """Return the rows of an aggregate over all sites, and those of its parts put together."""
-    tables: list[Plan] = [Values(tuple(rows), COLUMNS) for rows in sites]
+    tables: list[Plan] = [Values(tuple(rows), plan.input.schema) for rows in sites]
     whole = Aggregate(UnionAll(tuple(tables)), plan.group, plan.aggregates)
     halves = [parted_aggregate(plan, table) for table in tables]
     parts = tuple(half.part for half in halves if isinstance(half, Parted))
@@ -67,6 +68,20 @@ def test_parts_together_are_the_whole(
 ) -> None:
     plan = Aggregate(Values((), COLUMNS), group, tuple(calls))
     whole, combined = over(plan, sites)
+    assert combined == whole
+
+
+@given(
+    group=st.sampled_from([(), (2,)]),
+    calls=st.lists(st.sampled_from(user_aggregates.CALLS), max_size=4, unique=True),
+    sites=st.lists(st.lists(user_aggregates.ROWS, max_size=6), min_size=1, max_size=3),
+)
+def test_results_of_users_at_gateways_together_are_that_of_all_rows(
+    group: tuple[int, ...], calls: list[AggregateCall], sites: list[list[Row]]
+) -> None:
+    plan = Aggregate(Values((), user_aggregates.COLUMNS), group, tuple(calls))
+    with user_aggregates.installed():
+        whole, combined = over(plan, sites)
     assert combined == whole
 
 

@@ -14,6 +14,7 @@ from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import DeltaBatch, LinkMessage
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import level_of
+from tests import user_aggregates
 from ui.api.routes import find_query
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
@@ -296,6 +297,7 @@ def test_functions_of_the_user(harness: Any) -> None:
     sample = "deploy.samples.readings"
     function = f"CREATE FUNCTION dew(c DOUBLE, h DOUBLE) RETURNS DOUBLE AS '{sample}:dew_point'"
     aggregate = f"CREATE AGGREGATE hm(x DOUBLE) RETURNS DOUBLE AS '{sample}:HarmonicMean'"
+    merged = f"CREATE AGGREGATE peak(x DOUBLE) RETURNS DOUBLE MERGED BY MAX AS '{sample}:Peak'"
 
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
@@ -315,7 +317,17 @@ def test_functions_of_the_user(harness: Any) -> None:
             await coordinator.execute("DROP FUNCTION dew")
         with pytest.raises(BindingError, match="there is no function 'hm'"):
             await coordinator.execute("DROP FUNCTION hm")
+        INSTALLED.allow([sample, user_aggregates.MODULE])
+        zero = f"{user_aggregates.MODULE}:Total"
+        with pytest.raises(DeploymentError, match="MERGED BY needs None there"):
+            await coordinator.execute(merged.replace(f"{sample}:Peak", zero))
+        await coordinator.execute(merged)
+        (described,) = await coordinator.execute("DESCRIBE peak")
+        assert described.rows[-1] == ("", "DOUBLE", f"result of {sample}:Peak, merged by MAX")
+        (shown,) = await coordinator.execute("SHOW FUNCTIONS")
+        assert shown.rows[-1][0] == "peak(x DOUBLE) RETURNS DOUBLE MERGED BY MAX"
         await coordinator.execute("DROP VIEW dry; DROP FUNCTION dew; DROP AGGREGATE hm")
+        await coordinator.execute("DROP AGGREGATE peak")
         (shown,) = await coordinator.execute("SHOW FUNCTIONS")
         assert shown.rows == ()
 

@@ -25,12 +25,17 @@ from streamsql.data.delta import Delta, accumulate, difference, expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS, Row
 from streamsql.reference import evaluate
+from tests import user_aggregates
 from tests.federated_optimizer.sharing.readings_shop import normalized
 
 MINUTE = 60 * MICROSECONDS
 GROUPS = (
     "SELECT a, b, s, COUNT(*) AS n, COUNT(x) AS nx, SUM(x / 4294967296) AS h, MIN(d) AS lo, "
     "SUM(x % 4294967296) AS l, MAX(x) AS hi, BOOL_OR(f) AS f, AVG(d) AS m, VAR_POP(d) AS v FROM r "
+    "GROUP BY a, b, s"
+)
+BY_USERS = (
+    "SELECT a, b, s, peak(d) AS p, divisor(x) AS g, nearby(x, d) AS n, short(s) AS k FROM r "
     "GROUP BY a, b, s"
 )
 UNION = "SELECT a, b, x FROM r UNION ALL SELECT a, b, x FROM q"
@@ -48,6 +53,9 @@ PAIRS = (
     ("SELECT DISTINCT b, s FROM r WHERE a < 3", GROUPS),
     ("SELECT AVG(d) AS m FROM r WHERE a = 1 AND b = 1 AND s = 'x'", GROUPS),
     ("SELECT a, AVG(d) AS m, VAR_SAMP(d) AS v, SUM(d) AS t FROM r GROUP BY a", f"node: {GROUPS}"),
+    ("SELECT a, peak(d) AS p, divisor(x) AS g FROM r GROUP BY a", BY_USERS),
+    ("SELECT peak(d) AS p, divisor(x) AS g, nearby(x, d) AS n, short(s) AS k FROM r", BY_USERS),
+    ("SELECT s, nearby(x, d) AS n FROM r WHERE b > 1 GROUP BY s HAVING short(s)", BY_USERS),
     (f"{UNION} UNION ALL SELECT b, a, x FROM r", UNION),
     (f"{UNION} UNION SELECT b, a, x FROM r".replace("ALL ", ""), UNION),
     (f"SELECT b, a, x FROM r EXCEPT ({UNION})", UNION),
@@ -161,7 +169,14 @@ def plain(row: tuple[Any, ...]) -> Row:
     )
 
 
+@pytest.fixture
+def aggregates() -> Iterator[None]:
+    with user_aggregates.installed():
+        yield
+
+
 @pytest.mark.parametrize("number", range(len(PAIRS)))
+@pytest.mark.usefixtures("aggregates")
 def test_readers_of_nodes_follow_every_change(number: int) -> None:
     wanted, offered = PAIRS[number]
     random = Random(number)
@@ -173,6 +188,8 @@ def test_readers_of_nodes_follow_every_change(number: int) -> None:
             connection.execute(
                 f"CREATE TABLE {name} (a BIGINT, b BIGINT, s TEXT, x BIGINT, d DOUBLE, f BOOLEAN)"
             )
+        for macro in user_aggregates.IN_DUCKDB:
+            connection.execute(f"CREATE MACRO {macro}")
         for _ in range(40):
             now += random.choice((1, MINUTE, 20 * MINUTE))  # rows go after an hour
             shared.step(now, list(events_of(random, there, now)))

@@ -10,6 +10,7 @@ from streamsql.data.delta import Delta, expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
+from tests import user_aggregates
 from tests.streamsql.from_text import bound_query, catalog_of
 
 SOURCES = """
@@ -18,7 +19,7 @@ CREATE SOURCE r (a INTEGER, b INTEGER, s TEXT, x INTEGER, d DOUBLE, f BOOLEAN, a
 CREATE SOURCE q (a INTEGER, b INTEGER, s TEXT, x INTEGER, d DOUBLE, f BOOLEAN, at TIMESTAMP)
     WITH (ttl = '1 h');
 """
-CATALOG = catalog_of(SOURCES)
+CATALOG = catalog_of(SOURCES, user_aggregates.DEFINITIONS)
 TOPOLOGY = Topology({"gw-1": frozenset({"r", "q"}), "gw-2": frozenset({"r", "q"})})
 NOW = 1_000
 LARGE = 2**62

@@ -24,6 +24,7 @@ from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.types import DataType, Row, Value
 from streamsql.reference.group_aggregates import aggregate
+from tests import user_aggregates
 
 F = AggregateFunction
 INTEGER, BOOLEAN, DOUBLE = DataType.INTEGER, DataType.BOOLEAN, DataType.DOUBLE
@@ -142,6 +143,37 @@ def test_sums_of_small_numbers_are_statistics(expression: Expression, *, small: 
     law = law_of(AggregateCall(F.SUM, (expression,), "a"))
     assert isinstance(law, Law)
     assert len(law.statistics) == (1 if small else 2)
+
+
+@given(
+    st.sampled_from(user_aggregates.CALLS),
+    st.lists(st.lists(user_aggregates.ROWS, min_size=1, max_size=5), max_size=4),
+)
+def test_results_of_parts_give_what_a_user_promised(
+    call: AggregateCall, parts: list[list[Row]]
+) -> None:
+    law = law_of(call)
+    assert isinstance(law, Law)
+    assert category_of(call) == Category.DISTRIBUTIVE
+    with user_aggregates.installed():
+        expected = aggregate(call, [row for part in parts for row in part])
+        assert from_parts(law, call, parts) == expected
+
+
+def test_distinct_values_of_a_user_aggregate_have_no_parts() -> None:
+    for call in user_aggregates.CALLS:
+        distinct = msgspec.structs.replace(call, distinct=True)
+        assert isinstance(law_of(distinct), NoLaw)
+        assert category_of(distinct) == Category.HOLISTIC
+
+
+def test_what_is_not_declared_is_not_written() -> None:
+    (merged, *_) = user_aggregates.CALLS
+    assert b'"merged_by":"MAX"' in msgspec.json.encode(merged)
+    assert msgspec.json.decode(msgspec.json.encode(merged), type=AggregateCall) == merged
+    plain = msgspec.structs.replace(merged, merged_by=msgspec.UNSET)
+    assert b"merged_by" not in msgspec.json.encode(plain)
+    assert msgspec.json.decode(msgspec.json.encode(plain), type=AggregateCall) == plain
 
 
 def test_the_argument_of_a_user_aggregate_is_named_in_the_reason() -> None:

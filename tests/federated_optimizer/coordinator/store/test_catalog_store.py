@@ -27,6 +27,7 @@ from federated_optimizer.coordinator.store.stored_runs import (
 )
 from federated_optimizer.statistics.fact import Origin as FactOrigin
 from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind, exact
+from streamsql.algebra.aggregates import AggregateFunction as F
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -61,6 +62,9 @@ DECLARED = SourceDefinition(
 )
 FUNCTION = FunctionDefinition(
     "f", False, Schema.of(("x", DataType.DOUBLE)), DataType.TEXT, "m:f", on_null=True
+)
+MERGED = FunctionDefinition(
+    "g", True, Schema.of(("x", DataType.DOUBLE)), DataType.DOUBLE, "m:G", merged_by=F.USER
 )
 VIEW = ViewDefinition("v", "SELECT mid FROM seat", ("mid",), text="CREATE VIEW v …")
 
@@ -152,6 +156,7 @@ def contract(url: str) -> None:
     store.put_definition(VIEW)
     store.put_definition(SOURCE)
     store.put_definition(FUNCTION)
+    store.put_definition(MERGED)
     store.put_definition(DECLARED)
     assert [store.next_source_version("climate") for _ in range(2)] == [1, 2]
     assert store.next_source_version("hall", at_least=7) == 7
@@ -180,14 +185,14 @@ def contract(url: str) -> None:
     assert again.next_query_number() == number + 1
     assert again.next_source_version("Climate", at_least=2) == 3
     # Replaced definitions move to the end: they may use what was made since.
-    assert again.definitions() == (VIEW, SOURCE, FUNCTION, DECLARED)
+    assert again.definitions() == (VIEW, SOURCE, FUNCTION, MERGED, DECLARED)
     assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
     assert again.nodes() == (node("q5", 2),)
     found = {fact.quantity: fact.value for fact in stored_facts(again)}
     assert found == {fact.quantity: 0.25 for fact in facts[2:]} | {facts[1].quantity: 0.5}
     assert {fact.subject for fact in stored_facts(again)} == {LONG}
     again.drop_definition("V")
-    assert again.definitions() == (SOURCE, FUNCTION, DECLARED)
+    assert again.definitions() == (SOURCE, FUNCTION, MERGED, DECLARED)
     again.close()
 
 

@@ -11,6 +11,7 @@ from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules import coarser_groups
 from streamsql.algebra.operators import Aggregate, Filter, Project, walk_plan
 from streamsql.algebra.user_functions import INSTALLED
+from tests import user_aggregates
 from tests.federated_optimizer.sharing.readings_shop import (
     SOURCES,
     TOPOLOGY,
@@ -36,6 +37,10 @@ TENS = (
     "GROUP BY 1, 2, 3"
 )
 KEYED = "SELECT a, b, x, COUNT(*) AS n FROM r GROUP BY a, b, x"
+BY_USERS = (
+    "SELECT a, b, peak(d) AS p, divisor(x) AS g, nearby(x, d) AS n, short(s) AS k, hm(d) AS m, "
+    "plain_peak(d) AS u FROM r GROUP BY a, b"
+)
 ANSWERED = (
     ("SELECT a, x, ARG_MIN(x, b) AS m FROM r GROUP BY a, x", KEYED),
     ("SELECT a, b, x, ARG_MAX(a, b) AS m, MAX(x) AS k FROM r GROUP BY a, b, x", KEYED),
@@ -62,6 +67,12 @@ ANSWERED = (
     ("SELECT DATE_TRUNC('month', at) AS m, COUNT(*) AS n FROM r GROUP BY 1", BY_DAY),
     ("SELECT EXTRACT(DOW FROM at) AS m, COUNT(*) AS n FROM r GROUP BY 1", BY_DAY),
     ("SELECT DATE_BIN(INTERVAL '30' MINUTE, at) AS m, COUNT(*) AS n FROM r GROUP BY 1", BY_MINUTE),
+    ("SELECT a, peak(d) AS p, divisor(x) AS g FROM r GROUP BY a", BY_USERS),
+    ("SELECT peak(d) AS p, nearby(x, d) AS n, short(s) AS k FROM r", BY_USERS),
+    ("SELECT a, nearby(x, d) AS n, short(s) AS k FROM r WHERE b > 1 GROUP BY a", BY_USERS),
+    ("SELECT peak(d) AS p FROM r WHERE a = 1 AND b = 1", BY_USERS),
+    ("SELECT peak(d) AS p, divisor(x) AS g FROM r WHERE a = 77 AND b = 1", BY_USERS),
+    ("SELECT b, hm(d) AS m, plain_peak(d) AS p FROM r WHERE a = 1 GROUP BY b", BY_USERS),
     ("SELECT DISTINCT a, s FROM r", COUNTED),
     ("SELECT DISTINCT a, s FROM r WHERE b = 1", "SELECT DISTINCT s, b, a FROM r"),
     ("SELECT DISTINCT a, b FROM r", "SELECT b, a, AVG(d) AS m FROM r GROUP BY b, a"),
@@ -104,6 +115,11 @@ REFUSED = (
     ("SELECT a, AVG(d) AS s FROM r GROUP BY a", FULL, "the parts of AVG(d)"),
     ("SELECT a, MEDIAN(d) AS s FROM r GROUP BY a", FULL, "no parts of a fixed size"),
     ("SELECT a, COUNT(DISTINCT x) AS s FROM r GROUP BY a", FULL, "the values themselves"),
+    ("SELECT a, hm(d) AS m FROM r GROUP BY a", BY_USERS, "has no MERGED BY"),
+    ("SELECT a, plain_peak(d) AS m FROM r GROUP BY a", BY_USERS, "has no MERGED BY"),
+    ("SELECT a, peak(x) AS m FROM r GROUP BY a", BY_USERS, "the parts of deploy.samples"),
+    ("SELECT a, peak(DISTINCT d) AS m FROM r GROUP BY a", BY_USERS, "the values themselves"),
+    ("SELECT a, nearby(b, a) AS n FROM r GROUP BY a", COUNTED, "the parts of tests.user_agg"),
     (
         "SELECT a, COUNT(*) AS n FROM r WHERE x > 1 GROUP BY a",
         COUNTED,
@@ -166,6 +182,12 @@ REFUSED = (
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _aggregates() -> Iterator[None]:
+    with user_aggregates.installed():
+        yield
+
+
 @pytest.mark.parametrize(("wanted", "offered"), ANSWERED)
 def test_groups_come_from_finer_groups(wanted: str, offered: str) -> None:
     assert answered(coarser_groups.answer, wanted, offered) is not None
@@ -210,9 +232,10 @@ class Counted:
 
 @pytest.fixture
 def _installed() -> Iterator[None]:
+    before = INSTALLED.modules
     INSTALLED.allow([__name__])
     yield
-    INSTALLED.allow([])
+    INSTALLED.allow(before)
 
 
 @pytest.mark.usefixtures("_installed")
@@ -259,6 +282,11 @@ CALLS = (
     "MODE(b)",
     "STRING_AGG(DISTINCT s, ',')",
     "VAR_POP(x)",
+    "peak(d)",
+    "divisor(x)",
+    "nearby(x, a)",
+    "short(s)",
+    "hm(d)",
 )
 CONDITIONS = (
     "",

@@ -5,8 +5,13 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import UNSET
 
+from streamsql.algebra.aggregates import AggregateCall
+from streamsql.algebra.aggregates import AggregateFunction as F
+from streamsql.algebra.operators import Aggregate, Plan, walk_plan
 from streamsql.algebra.user_functions import INSTALLED, UserFunctions, modules_of
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
@@ -16,6 +21,7 @@ from streamsql.data.types import DataType, Row
 from streamsql.errors import BindingError, DeploymentError, QueryError, QuerySyntaxError
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateFunction, parse_statement
+from tests import user_aggregates
 from tests.streamsql.from_text import bound_query, catalog_of
 
 MODULE = "readings_of_this_test"
@@ -99,6 +105,10 @@ def answer(text: str, catalog: Catalog) -> list[Row]:
     database.append("t", [SourceEvent(row, ts=0) for row in ROWS])
     found = evaluate(bound_query(f"SELECT {text}", catalog).plan, database, 0)
     return sorted((row for row, count in found.items() for _ in range(count)), key=repr)
+
+
+def aggregates_of(plan: Plan) -> list[AggregateCall]:
+    return [c for node in walk_plan(plan) if isinstance(node, Aggregate) for c in node.aggregates]
 
 
 def failures_of(name: str) -> int:
@@ -196,11 +206,97 @@ def test_definitions_that_are_refused(text: str, message: str, catalog: Catalog)
         "FUNCTION f(x DOUBLE) RETURNS DOUBLE AS a",
         "FUNCTION f(x DOUBLE) RETURNS DOUBLE CALLED ON AS 'a:b'",
         "FUNCTION f(x DOUBLE) RETURNS DOUBLE AS 'a:b' LANGUAGE python",
+        "FUNCTION f(x DOUBLE) RETURNS DOUBLE MERGED BY MAX AS 'a:b'",
+        "AGGREGATE f(x DOUBLE) RETURNS DOUBLE MERGED MAX AS 'a:b'",
+        "AGGREGATE f(x DOUBLE) RETURNS DOUBLE MERGED BY AS 'a:b'",
+        "AGGREGATE f(x DOUBLE) RETURNS DOUBLE MERGED BY MAX MERGED BY MIN AS 'a:b'",
     ],
 )
 def test_malformed_statements(text: str) -> None:
     with pytest.raises(QuerySyntaxError):
         parse_statement(f"CREATE {text}")
+
+
+_HEAD = "AGGREGATE f(x DOUBLE) RETURNS"
+
+
+@pytest.mark.parametrize(
+    ("text", "merged_by"),
+    [
+        (f"{_HEAD} INTEGER MERGED BY SUM AS 'a:b'", F.SUM),
+        (f"{_HEAD} TEXT MERGED BY min AS 'a:b'", F.MIN),
+        (f"{_HEAD} TIMESTAMP MERGED BY MAX CALLED ON NULL INPUT AS 'a:b'", F.MAX),
+        (f"{_HEAD} BOOLEAN CALLED ON NULL INPUT MERGED BY BOOL_AND AS 'a:b'", F.BOOL_AND),
+        (f"{_HEAD} BOOLEAN AS 'a:b' MERGED BY BOOL_OR", F.BOOL_OR),
+        (f"{_HEAD} DOUBLE MERGED BY F AS 'a:b'", F.USER),
+        (f"{_HEAD} DOUBLE AS 'a:b'", None),
+    ],
+)
+def test_results_of_parts_are_merged_as_declared(
+    text: str, merged_by: F | None, catalog: Catalog
+) -> None:
+    found = create(text, catalog)
+    assert found.merged_by == merged_by
+    assert found.on_null == ("CALLED" in text)
+    (call,) = aggregates_of(bound_query("SELECT f(n) FROM t", catalog).plan)
+    assert call.merged_by == (UNSET if merged_by is None else merged_by)
+    names = {F.USER: "f", None: ""}
+    assert found.merge_name == names.get(merged_by, str(merged_by))
+    assert f" MERGED BY {found.merge_name}" in f"{found.usage} MERGED BY "
+    wire = msgspec.json.encode(found)
+    assert msgspec.json.decode(wire, type=FunctionDefinition) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        (f"{_HEAD} DOUBLE MERGED BY SUM AS 'a:b'", "for results of INTEGER, but 'f' ret", "SUM"),
+        (f"{_HEAD} TEXT MERGED BY BOOL_OR AS 'a:b'", "for results of BOOLEAN", "BOOL_OR"),
+        (f"{_HEAD} DOUBLE MERGED BY AVG AS 'a:b'", "AVG does not merge", "AVG"),
+        (f"{_HEAD} DOUBLE MERGED BY maxi AS 'a:b'", "MAXI does not merge", "maxi"),
+        (f"{_HEAD} INTEGER MERGED BY f AS 'a:b'", "does not take one INTEGER", "f"),
+        (
+            "AGGREGATE f(x DOUBLE, y DOUBLE) RETURNS DOUBLE MERGED BY f AS 'a:b'",
+            "does not take one DOUBLE",
+            "f",
+        ),
+        (f"{_HEAD} DOUBLE CALLED ON NULL INPUT MERGED BY f AS 'a:b'", "called with NULL", "f"),
+    ],
+)
+def test_what_cannot_merge_is_said_with_its_place(
+    text: str, message: str, place: str, catalog: Catalog
+) -> None:
+    with pytest.raises(BindingError) as caught:
+        create(text, catalog)
+    assert message in caught.value.message
+    assert caught.value.code == "bad_merge"
+    assert caught.value.span is not None
+    assert caught.value.span.text == place
+
+
+def test_the_nearest_function_that_merges_is_named(catalog: Catalog) -> None:
+    with pytest.raises(BindingError, match="did you mean MAX"):
+        create(f"{_HEAD} DOUBLE MERGED BY maxx AS 'a:b'", catalog)
+
+
+def test_a_part_without_rows_has_no_result_that_merges(catalog: Catalog) -> None:
+    zero = create(f"{_HEAD} DOUBLE MERGED BY MAX AS '{MODULE}:Total'", catalog)
+    with pytest.raises(DeploymentError, match=r"final\(init\(\)\) is 0.0") as caught:
+        zero.check_installed()
+    assert caught.value.code == "bad_merge"
+    create(f"AGGREGATE g(x DOUBLE) RETURNS DOUBLE AS '{MODULE}:Total'", catalog).check_installed()
+    with user_aggregates.installed():
+        none = (
+            f"AGGREGATE h(x DOUBLE) RETURNS DOUBLE MERGED BY MAX AS '{user_aggregates.SAMPLE}:Peak'"
+        )
+        create(none, catalog).check_installed()
+
+
+def test_which_zero_an_aggregate_gives_does_not_show() -> None:
+    with user_aggregates.installed():
+        name = f"{user_aggregates.MODULE}:Last"
+        aggregate = INSTALLED.aggregate(name, DataType.DOUBLE)
+        assert str(aggregate.over([(-0.0,)])) == "0.0"
 
 
 @pytest.mark.parametrize(
