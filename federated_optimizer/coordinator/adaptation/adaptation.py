@@ -17,6 +17,8 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     is_quiet,
     looked_after,
 )
+from federated_optimizer.coordinator.adaptation.leaving_together import leave_together
+from federated_optimizer.coordinator.adaptation.left_nodes import LeftNodes, leaving_words
 from federated_optimizer.coordinator.adaptation.move_gains import why_not_worth
 from federated_optimizer.coordinator.adaptation.moves import Moves
 from federated_optimizer.coordinator.adaptation.moves_under_way import MovesUnderWay
@@ -71,6 +73,7 @@ class Adaptation:
         self._moves = Moves(shared, queries)
         self._moving = MovesUnderWay(shared, queries, self._moves, self._known, clock)
         self._rows = DecisionRows(shared, planner, self._moving.rate)
+        self._left = LeftNodes(queries, self._pause)
         self._looked = clock()
 
     async def work(self) -> None:
@@ -112,6 +115,34 @@ class Adaptation:
         usual = [run for run in waiting if not self._known[run].has_failed][:AT_ONCE]
         for runs in (usual, doubtful):
             await self._reconsider({run: found[run] for run in runs})
+        await self._leave_together(now)
+
+    async def _leave_together(self, now: int) -> None:
+        """Let all who rest on a run leave it that is too wide for them, if no other query moves."""
+        self._left.see(now)
+        found = None if self._moving.all() else self._left.due(self._known, now)
+        if found is None:
+            return
+        node, groups = found
+        offers, metric = self._queries.offers.looked(), self._shared.settings.metric
+        work = partial(leave_together, self._planner, node, groups, metric, offers)
+        try:
+            together = await self._shared.beside.run(work, "looking at the readers of a node")
+        except FederationError as error:
+            log.info("the readers of %s could not be planned without it: %s", node, error)
+            self._left.decided(node, now, moves=False)
+            return
+        if self._moving.all() or not self._left.goes_on(node, groups):
+            return
+        is_worth_it = together is not None and together.is_worth_it
+        self._left.decided(node, self._now(), moves=is_worth_it)
+        if together is not None and is_worth_it:
+            reason = leaving_words(node, groups)
+            moves = (  # a row has a number when it is made, and keeps it when it is added
+                (self._known[run], self._rows.leaving(groups[run], planned, reason), groups[run])
+                for run, planned in together.members.items()
+            )
+            await self._moving.begin_together(together, moves)
 
     def _due(self, now: int) -> dict[str, str]:
         """Return the runs whose plans are to be made again, with the reason."""
@@ -243,6 +274,8 @@ class Adaptation:
         if not changes and known.is_routine(reason):
             return
         known.needed = why if movers else ""
+        if known.needed:
+            self._left.wants(known.bundle.query, self._now())
         never = when_alike(known.bundle).never
         known.fixed = frozenset(q.id for q in current if never or q.id in found.fixed)
         looked = [query for query in current if query.id not in found.apart]

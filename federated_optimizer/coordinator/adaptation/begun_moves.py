@@ -29,6 +29,9 @@ class Move:
         fills: How long both have to run beside each other until windows hold the same.
         beside: Since when they do, with the same sites in the same incarnations; None: not yet.
         sites: Those, and whether they are away.
+        is_together: Whether all who rest on one run leave it.
+        earlier: Moves of others of these; this one comes after them, as it may read
+            what they move to.
     """
 
     planned: Planned
@@ -46,6 +49,8 @@ class Move:
     fills: int = 0
     beside: int | None = None
     sites: object = None
+    is_together: bool = False
+    earlier: "tuple[Move, ...]" = ()
 
     @property
     def left(self) -> FragmentBundle:
@@ -56,6 +61,11 @@ class Move:
     def run(self) -> str:
         """The run that they leave."""
         return self.left.query
+
+    @property
+    def waits(self) -> bool:
+        """Whether other moves have to come about first."""
+        return any(not move.moved for move in self.earlier)
 
     @property
     def filled_for(self) -> int:

@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.move_gains import work_saved
+from federated_optimizer.coordinator.adaptation.over_others import plan_read
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
 from streamsql.data.durations import duration_text
+from streamsql.wire.fragments import FragmentBundle
 
 FIRST_LOOK = "the first look at the plan since it was deployed"
 
@@ -57,13 +60,24 @@ class DecisionRows:
         for why, stay in left.items():
             yield self.compared(stay, reason, found, why)
 
+    def leaving(self, queries: Sequence[RunningQuery], planned: Planned, reason: str) -> Decision:
+        """Return a row about queries that leave a node together with others."""
+        detail = "the other plan is being filled, and so are those of the others"
+        plans = (queries[0].bundle, planned.bundle)
+        before, after = ((plan_read(plan), self._sent(plan)) for plan in plans)
+        return self._row(
+            queries, reason, detail, outcome=Outcome.MOVING, before=before, after=after
+        )
+
+    def _sent(self, bundle: FragmentBundle) -> float:
+        return sum(each.cost.bytes for each in self._planner.estimates(bundle).values())
+
     def same(
         self, queries: Sequence[RunningQuery], reason: str, outcome: Outcome, detail: str
     ) -> Decision:
         """Return a row about a plan that is compared with no other."""
         bundle = queries[0].bundle
-        sent = sum(each.cost.bytes for each in self._planner.estimates(bundle).values())
-        plan = (f"plan {bundle.alternative}", sent)
+        plan = (f"plan {bundle.alternative}", self._sent(bundle))
         return self._row(queries, reason, detail, outcome=outcome, before=plan, after=plan)
 
     def _row(  # noqa: PLR0913 - what a row says

@@ -129,7 +129,7 @@ class KnownRun:
 
     def pause(self, least: int) -> int:
         """Return the time until its plan may be made again."""
-        return _doubled(least, self.tries)
+        return doubled(least, self.tries)
 
     @property
     def has_failed(self) -> bool:
@@ -183,7 +183,7 @@ class KnownRun:
         """Leave queries out of looks for a while that doubles each time."""
         own = self.own.get(text)
         failed = 1 if own is None else own.failed + 1
-        self.own[text] = OwnLook(reason, now + _doubled(pause, failed), failed)
+        self.own[text] = OwnLook(reason, now + doubled(pause, failed), failed)
 
     def note_look(
         self, found: Reconsidered, queries: Sequence[RunningQuery], reason: str, now: int
@@ -202,7 +202,8 @@ class KnownRun:
             self.basis = {**found.basis, **self.basis}
 
 
-def _doubled(pause: int, times: int) -> int:
+def doubled(pause: int, times: int) -> int:
+    """Return a pause that doubles each time, up to an hour."""
     return min(pause << min(times, 10), max(LONGEST_PAUSE, pause))
 
 

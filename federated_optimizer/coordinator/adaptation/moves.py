@@ -8,7 +8,7 @@ time the new run is withdrawn, and all is as before.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from federated_optimizer.coordinator.adaptation.begun_moves import Move
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
@@ -19,6 +19,7 @@ from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.planned_queries import Planned, offered_plan
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.new_nodes import given_by
 from federated_optimizer.coordinator.queries.runs.read_parts import (
     holders,
     may_leave,
@@ -28,7 +29,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Feed, FragmentBundle
 
 MOVE_MICROSECONDS = 60_000_000
 """Time in which a move has to come about."""
@@ -51,11 +52,22 @@ class Moves:
         self._begun = 0
 
     async def begin(
-        self, planned: Planned, movers: Sequence[RunningQuery], *, silently: bool = False
+        self,
+        planned: Planned,
+        movers: Sequence[RunningQuery],
+        *,
+        silently: bool = False,
+        left: Collection[str] = (),
+        earlier: tuple[Move, ...] = (),
     ) -> Move | None:
         """Deploy a plan beside what queries of one run have; None: they changed meanwhile.
 
-        `silently` says that the plan is wanted only if gateways need not send for it.
+        Args:
+            planned: The plan.
+            movers: The queries.
+            silently: The plan is wanted only if gateways need not send for it.
+            left: Runs that those who rest on one leave together: nothing of these is read.
+            earlier: Moves of the others of these which have begun before.
 
         Raises:
             FederationError: The plan cannot be deployed.
@@ -63,12 +75,12 @@ class Moves:
         shared, former = self._shared, {query.id: query.bundle for query in movers}
         async with shared.changing():
             other = self._queries.runs.alike(planned)
-            if other is None or other.run == movers[0].run:
+            if other is None or other.run == movers[0].run or other.run in left:
                 if planned.bundle is movers[0].bundle:
                     return None  # the run that computes what they read has ended
                 other = None
                 run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
-                bundle = self._fed(planned, run, movers[0])
+                bundle = self._fed(planned, run, movers[0], left, earlier)
             else:
                 bundle = other.bundle
             if not self._going_on(former) or (
@@ -84,11 +96,25 @@ class Moves:
                 trial.join(other, shared.settings.host)
             self._queries.runs.try_out(trial)
             fills = when_alike(bundle).microseconds
-            return Move(planned, trial, former, published=published, fills=fills)
+            move = Move(planned, trial, former, published=published, fills=fills)
+            move.is_together, move.earlier = bool(left), earlier
+            return move
 
-    def _fed(self, planned: Planned, run: str, mover: RunningQuery) -> FragmentBundle:
+    def _fed(
+        self,
+        planned: Planned,
+        run: str,
+        mover: RunningQuery,
+        left: Collection[str],
+        earlier: Iterable[Move],
+    ) -> FragmentBundle:
         """Return a plan as a new run that leaves another one: it reads what of that one stays."""
         runs = self._queries.runs
+        if left:
+            given: dict[str, Feed] = {}
+            for move in earlier:
+                given |= given_by(move.trial.bundle)
+            return runs.named(planned, run, given, left)
         bundle = runs.fed_but_by(planned, run, run_that_ends(runs, mover.run))
         read = [feed.source for feed in bundle.feeds if feed.run == mover.run]
         if may_leave(runs, mover, read):
@@ -152,9 +178,12 @@ class Moves:
         movers = self.movers(move)
         if not movers:
             return "its queries have ended, or were planned anew"
-        needed = self.why_needed(movers)
+        # Who rests on a run that is left together moves as well, and reads it as a node until then.
+        needed = "" if move.is_together else self.why_needed(movers)
         if needed:
             return needed
+        if any(other.failed for other in move.earlier):
+            return "the move of another of them was given up"
         trial = move.trial
         if trial.has_failed:
             return f"the new plan failed: {trial.error or 'it was stopped'}"
@@ -177,7 +206,7 @@ class Moves:
         Counts of sites may be early by one report: so nothing may have come between two looks.
         """
         before, move.seen = move.seen, None
-        if move.filled_for < 0 or not self._at_rest(move):
+        if move.waits or move.filled_for < 0 or not self._at_rest(move):
             return False
         move.seen = tuple(
             (query.result.received(), query.result.lives(), query.result.changes)
@@ -243,7 +272,7 @@ class Moves:
         Raises:
             FederationError: The catalog cannot be written.
         """
-        if move.may_be_busy or move.filled_for < REST_MICROSECONDS:
+        if move.may_be_busy or move.waits or move.filled_for < REST_MICROSECONDS:
             return
         async with self._shared.changing():
             await self._store_new(move)

@@ -3,7 +3,7 @@
 Moves go on while plans are looked at: a look takes the time of planning.
 """
 
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from enum import Enum, auto
 
 import msgspec
@@ -17,8 +17,9 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
     Measuring,
     rate_since,
 )
+from federated_optimizer.coordinator.adaptation.leaving_together import Together
 from federated_optimizer.coordinator.adaptation.moves import Moves
-from federated_optimizer.coordinator.adaptation.over_others import sends_nothing
+from federated_optimizer.coordinator.adaptation.over_others import plan_read, sends_nothing
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -104,26 +105,48 @@ class MovesUnderWay:
         """Return what `contested_parts.is_contested` says of these moves."""
         return is_contested(self._queries.runs, before, after, self._moving, known)
 
-    async def begin(
+    async def begin(  # noqa: PLR0913 - what moves, and what it depends on
         self,
         known: KnownRun,
         decision: Decision,
         planned: Planned,
         movers: Sequence[RunningQuery],
-        **how: bool,
-    ) -> bool:
-        """Begin a move; return whether it has begun."""
+        *,
+        silently: bool = False,
+        left: Collection[str] = (),
+        earlier: tuple[Move, ...] = (),
+    ) -> Move | None:
+        """Begin a move; return it, or None if it has not begun. See `Moves.begin`."""
         try:
-            move = await self._moves.begin(planned, movers, **how)
+            move = await self._moves.begin(
+                planned, movers, silently=silently, left=left, earlier=earlier
+            )
         except FederationError as error:
             said = {"outcome": Outcome.GIVEN_UP, "detail": error.message}
             self._decisions.add(msgspec.structs.replace(decision, **said))
             known.basis, known.tries = None, known.tries + 1
-            return False
+            return None
         if move is not None:
             self._decisions.add(decision)
             self._moving[decision.id] = move
-        return move is not None
+        return move
+
+    async def begin_together(
+        self, together: Together, moves: Iterable[tuple[KnownRun, Decision, Sequence[RunningQuery]]]
+    ) -> None:
+        """Begin the moves of all readers of a node; if one does not begin none comes about."""
+        earlier: tuple[Move, ...] = ()
+        for known, decision, movers in moves:
+            planned = together.members[movers[0].run]
+            move = await self.begin(
+                known, decision, planned, movers, left=together.left, earlier=earlier
+            )
+            if move is None:
+                for other in earlier:
+                    other.failed = "another reader of the node could not begin to move"
+                return
+            self._decisions.change(decision.id, plan_after=plan_read(move.trial.bundle))
+            earlier = (*earlier, move)
 
     async def work(self, may_change: Callable[[], bool]) -> None:
         """Go on with all; they change over only where `may_change` says so.

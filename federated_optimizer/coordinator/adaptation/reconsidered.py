@@ -170,13 +170,14 @@ def _fixed(planner: Planner, queries: Iterable[RunningQuery]) -> dict[str, str]:
     known: dict[str, str] = {}
     for query in queries:
         if query.text not in known:
-            known[query.text] = _why_fixed(planner, query.text)
+            known[query.text] = why_fixed(planner, query.text)
         if known[query.text]:
             found[query.id] = known[query.text]
     return found
 
 
-def _why_fixed(planner: Planner, text: str) -> str:
+def why_fixed(planner: Planner, text: str) -> str:
+    """Return why queries of a text keep their plan in any case, in words; empty: they need not."""
     try:
         bound = planner.bind(parse_statement(text))
     except QueryError as error:

@@ -56,7 +56,7 @@ class NewNodes:
             stored = await self._named(node, planned, given)
             if stored is not None:
                 made.append(stored)
-                given |= _given(stored.bundle)
+                given |= given_by(stored.bundle)
         run = await self._next_run()
         alike = self._runs.alike(planned)
         bundle = self._runs.named(planned, run, given) if alike is None else alike.bundle
@@ -98,7 +98,7 @@ def _result_of(bundle: FragmentBundle) -> str:
     return next(fragment.id for fragment in bundle.fragments if not fragment.consumer)
 
 
-def _given(bundle: FragmentBundle) -> dict[str, Feed]:
+def given_by(bundle: FragmentBundle) -> dict[str, Feed]:
     """Return how others read what a bundle will give them, by closure print."""
     own = {fragment.id: fragment for fragment in bundle.own}
     return {

@@ -61,11 +61,11 @@ def run_that_ends(runs: SharedRuns, run: str) -> str:
 
 
 def unneeded_without(
-    runs: SharedRuns, run: str, stays: Iterable[Feed] = ()
+    runs: SharedRuns, *left: str, stays: Iterable[Feed] = ()
 ) -> Mapping[str, frozenset[str]]:
-    """Return the fragments that nobody would need if the queries of a run left, by run.
+    """Return the fragments that nobody would need if the queries of some runs left, by run.
 
-    These are the run's own, and those of nodes that only it reads, or such nodes. `stays` are
+    These are the runs' own, and those of nodes that only they read, or such nodes. `stays` are
     readings of somebody who would still be there.
 
     Work: that of the runs that end, and of those that these read.
@@ -74,8 +74,8 @@ def unneeded_without(
     for feed in stays:
         kept.setdefault(feed.run, set()).add(feed.source)
     gone: dict[str, frozenset[str]] = {}
-    idle = {run}  # they compute no result any more, and read nothing
-    waiting = [run]
+    idle = set(left)  # they compute no result any more, and read nothing
+    waiting = list(left)
     while waiting:
         name = waiting.pop()
         leader = runs.leader(name)
@@ -83,7 +83,7 @@ def unneeded_without(
             continue
         needed = parts_read(runs, name, idle) | kept.get(name, set())
         own = {fragment.id: fragment for fragment in leader.bundle.own}
-        if name != run and any(not own[part].consumer for part in needed if part in own):
+        if name not in left and any(not own[part].consumer for part in needed if part in own):
             continue
         lost = frozenset(own.keys() - needed)
         if gone.get(name) == lost:

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.read_parts import may_leave, parts_read
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
@@ -113,6 +114,16 @@ class ReadableOffers:
             is_node, known = self._is_node(run), self._known.get(run)
             if known is None or known[0] is not leader.bundle or known[1] != is_node:
                 self._put(run, leader.bundle, is_node=is_node)
+
+    def offer(self, planned: Planned, bundle: FragmentBundle) -> None:
+        """Offer a run that is only thought of, until `take_back`."""
+        assert planned.logical is not None  # noqa: S101  (else nobody reads it)
+        for offer in offers_of(bundle, planned.logical, reads=planned.reads):
+            self._index.add(offer)
+
+    def take_back(self, run: str) -> None:
+        """Offer a run no more that is only thought of."""
+        self._index.remove(run)
 
     def looked(self) -> "ReadableOffers":
         """Return itself with the offers of now: what a process finds out is seen nowhere else."""

@@ -189,28 +189,23 @@ class SharedRuns:
         return None
 
     def feeds_of(
-        self,
-        bundle: FragmentBundle,
-        run: str,
-        but: str = "",
-        given: Mapping[str, Feed] = _NOTHING,
+        self, bundle: FragmentBundle, run: str, given: Mapping[str, Feed] = _NOTHING
     ) -> tuple[Feed, ...]:
         """Return the fragments of a bundle that older runs than a named one have at their sites.
 
         Args:
             bundle: One that may be shared.
             run: The name that it will have.
-            but: A run of which nothing is read.
             given: By closure print what runs give that are about to be deployed.
         """
-        return self._feeds(bundle, fragment_prints(bundle), run, but, given)
+        return self._feeds(bundle, fragment_prints(bundle), run, given=given)
 
     def _feeds(
         self,
         bundle: FragmentBundle,
         prints: Mapping[str, str],
         run: str,
-        but: str = "",
+        but: Collection[str] = (),
         given: Mapping[str, Feed] = _NOTHING,
     ) -> tuple[Feed, ...]:
         """Return the readings of others, from the result down: what is read needs nothing below."""
@@ -227,9 +222,9 @@ class SharedRuns:
                     waiting.append(bundle.fragment(name))
         return tuple(sorted(filter(None, found.values()), key=lambda feed: feed.fragment))
 
-    def _feed(self, printed: str, run: str, but: str) -> Feed | None:
+    def _feed(self, printed: str, run: str, but: Collection[str]) -> Feed | None:
         given = self._given.get(printed, {})
-        older = (other for other in given if other != but and age_of(other) < age_of(run))
+        older = (other for other in given if other not in but and age_of(other) < age_of(run))
         owner = self._oldest(older)
         if owner is None:
             return None
@@ -245,16 +240,21 @@ class SharedRuns:
         return self.named(planned, run) if alike is None else alike.bundle
 
     def named(
-        self, planned: Planned, run: str, given: Mapping[str, Feed] = _NOTHING, but: str = ""
+        self,
+        planned: Planned,
+        run: str,
+        given: Mapping[str, Feed] = _NOTHING,
+        but: Collection[str] = (),
     ) -> FragmentBundle:
-        """Return the planned bundle as `run`, which reads what others have; see `feeds_of`."""
+        """Return the planned bundle as `run`, which reads what others have, `but` some runs."""
         bundle = planned.bundle
-        feeds = () if planned.alone else self.feeds_of(bundle, run, but, given)
+        prints = {} if planned.alone else fragment_prints(bundle)
+        feeds = self._feeds(bundle, prints, run, but, given)
         return msgspec.structs.replace(bundle, query=run, feeds=feeds)
 
     def fed_but_by(self, planned: Planned, run: str, left: str) -> FragmentBundle:
         """Return the planned bundle as `run`, which reads nothing of the run that is left."""
-        return self.named(planned, run, but=left)
+        return self.named(planned, run, but=(left,))
 
     def fed_otherwise(self, run: str) -> dict[str, Planned]:
         """Return new plans of a run's queries if it has to read other runs than it does."""

@@ -70,7 +70,7 @@ def test_a_run_stays_whose_result_is_read_and_a_node_goes_with_its_only_reader(
         assert gone[pairs] == {fragment.id for fragment in query.bundle.own}
         # Somebody else would still read it.
         stays = feeds_of(runs, narrow)
-        assert set(unneeded_without(runs, narrow, stays)) == {narrow}
+        assert set(unneeded_without(runs, narrow, stays=stays)) == {narrow}
 
     harness.run(scenario)
 
