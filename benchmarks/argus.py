@@ -164,7 +164,8 @@ def printed(found: dict[str, Any]) -> str:
     words = {True: "held", False: "REFUTED", None: "-"}
     for claim in found["claims"]:
         thesis = f" (thesis: {claim['thesis']})" if claim["thesis"] else ""
-        lines += [f"{words[claim['held']]:<8}{claim['words']}: {claim['ours']}{thesis}"]
+        product = f"; the product's default: {claim['product']}" if claim["product"] else ""
+        lines += [f"{words[claim['held']]:<8}{claim['words']}: {claim['ours']}{thesis}{product}"]
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks._argus.configurations import OFF
+from benchmarks._argus.configurations import OFF, WANTED_TWICE
 
 ALL, MATCH_PLAN, NO_CANONICAL = "all", "match plan", "no canonical forms"
 NEITHER, NO_JOINS = "match plan without canonical forms", "no joins"
@@ -26,12 +26,14 @@ class Verdict(NamedTuple):
         thesis: The thesis' figure; empty: the claim is ours alone.
         ours: What was measured, in words.
         held: None: not measured.
+        product: What was measured of the product's default, likewise; empty: not measured.
     """
 
     words: str
     thesis: str
     ours: str
     held: bool | None
+    product: str = ""
 
 
 class Ratio(NamedTuple):
@@ -60,7 +62,9 @@ class Ratio(NamedTuple):
         # A claim of the end says nothing of a part of the queries.
         whole = self.queries != LATEST or queries == sets[self.set]["queries"]
         held = value >= self.least if whole else None
-        return Verdict(words, f"{self.least:g}", f"{value:.2f} ({queries} queries)", held)
+        default = ratio_of(sets[self.set], self.label, self.without, self.queries, WANTED_TWICE)
+        said = "" if default is None else f"{default[1]:.2f} ({default[0]} queries)"
+        return Verdict(words, f"{self.least:g}", f"{value:.2f} ({queries} queries)", held, said)
 
 
 RATIOS = (
@@ -107,26 +111,28 @@ def verdicts(sets: Mapping[str, Found]) -> list[Verdict]:
 
 
 def ratio_of(
-    found: Found | None, label: str, without: str, queries: int
+    found: Found | None, label: str, without: str, queries: int, shared: str = ALL
 ) -> tuple[int, float] | None:
-    """Return the queries of a round, and a configuration's figure over that of all sharing.
+    """Return the queries of a round, and a configuration's figure over that of a shared network.
 
     Returns:
         None: no round has both, or none has so many queries.
     """
-    for queries_there, by_name in reversed(_both(found, without, label)):
+    for queries_there, by_name in reversed(_both(found, without, label, shared)):
         if queries in (LATEST, queries_there):
-            least = by_name[ALL][label]
+            least = by_name[shared][label]
             return queries_there, by_name[without][label] / least if least else float("inf")
     return None
 
 
-def _both(found: Found | None, other: str, label: str) -> list[tuple[int, Mapping[str, Found]]]:
-    """Return the rounds in which all sharing and another configuration have a figure."""
+def _both(
+    found: Found | None, other: str, label: str, shared: str = ALL
+) -> list[tuple[int, Mapping[str, Found]]]:
+    """Return the rounds in which a shared network and another configuration have a figure."""
     return [
         (each["queries"], each["configurations"])
         for each in (found or {"rounds": ()})["rounds"]
-        if all(label in each["configurations"].get(name, ()) for name in (ALL, other))
+        if all(label in each["configurations"].get(name, ()) for name in (shared, other))
     ]
 
 

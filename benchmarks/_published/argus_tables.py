@@ -8,10 +8,13 @@ _WORDS = {True: "held", False: "**refuted**", None: "not judged"}
 def argus_claims(found: Found) -> str:
     """Return a line for each claim."""
     rows = [
-        (claim["words"], claim["thesis"] or "-", claim["ours"], _WORDS[claim["held"]])
+        (
+            *(claim["words"], claim["thesis"] or "-", claim["ours"], _WORDS[claim["held"]]),
+            claim.get("product") or "-",
+        )
         for claim in found["claims"]
     ]
-    return table(("claim", "thesis", "here", "verdict"), rows)
+    return table(("claim", "thesis", "here", "verdict", "the product's default"), rows)
 
 
 def argus_sizes(found: Found) -> str:

@@ -28,7 +28,13 @@ FOUND = {
         }
     },
     "claims": [
-        {"words": "a", "thesis": "2", "ours": "3.00 (200 queries)", "held": True},
+        {
+            "words": "a",
+            "thesis": "2",
+            "ours": "3.00 (200 queries)",
+            "held": True,
+            "product": "1.50 (200 queries)",
+        },
         {"words": "b", "thesis": "", "ours": "1.00 (200 queries)", "held": False},
         {"words": "c", "thesis": "2", "ours": "1.00 (100 queries)", "held": None},
     ],
@@ -48,5 +54,6 @@ def test_the_last_round_is_the_last_one_that_ran() -> None:
 
 
 def test_each_claim_is_held_or_refuted_or_not_judged() -> None:
-    verdicts = [line.split("|")[-2].strip() for line in argus_claims(FOUND).splitlines()[2:]]
-    assert verdicts == ["held", "**refuted**", "not judged"]
+    cells = [line.split("|") for line in argus_claims(FOUND).splitlines()[2:]]
+    assert [each[-3].strip() for each in cells] == ["held", "**refuted**", "not judged"]
+    assert [each[-2].strip() for each in cells] == ["1.50 (200 queries)", "-", "-"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from benchmarks._argus.configurations import WANTED_TWICE
 from benchmarks._argus.thesis_claims import ALL, LATEST, MATCH_PLAN, NO_JOINS, ratio_of, verdicts
 
 
@@ -33,6 +34,14 @@ def test_a_ratio_is_of_its_round_or_of_the_last_that_has_both() -> None:
     assert ratio_of(FOUND, "update_ms_median", NO_JOINS, LATEST) == (768, 3.0)
     assert ratio_of(FOUND, "update_ms_median", NO_JOINS, 400) is None
     assert ratio_of(None, "update_ms_median", NO_JOINS, LATEST) is None
+
+
+def test_the_default_of_the_product_has_a_figure_of_its_own() -> None:
+    words = f"fed: size with “{NO_JOINS}” over “{ALL}”, at the end"
+    both = {ALL: figure(1.0, 2.0), NO_JOINS: figure(1.0, 40.0)}
+    last = round_of(768, **both, **{WANTED_TWICE: figure(1.0, 8.0)})
+    (said,) = (v for v in verdicts({"fed": {"queries": 768, "rounds": [last]}}) if v.words == words)
+    assert (said.ours, said.product) == ("20.00 (768 queries)", "5.00 (768 queries)")
 
 
 def test_verdicts_say_what_held() -> None:
