@@ -5,6 +5,7 @@ whenever a fact has left its range. It moves if another plan saves more than fil
 go on while plans are looked at: a look takes the time of planning, on a busy machine seconds.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -43,6 +44,8 @@ LOOK_SHARE = 6
 """Facts are looked at so many times in the time between two changes of a query's plan."""
 LONGEST_LOOK = 10_000_000
 """Microseconds between two looks at most."""
+IN_ONE_TURN = 100
+"""Runs of which it is found in one turn of the event loop whether to look at them."""
 AT_ONCE = 16
 """Runs whose plans are made again in one look: forking a process for it costs more than a plan."""
 
@@ -106,7 +109,7 @@ class Adaptation:
     # --- which runs ---------------------------------------------------------------------------
 
     async def _look(self, now: int) -> None:
-        found = self._due(now)
+        found = await self._due(now)
         await self._join_equal(now)
         waiting = [run for run in found if run not in self._moving.runs()]
         waiting.sort(key=lambda run: self._known[run].looked)
@@ -144,15 +147,19 @@ class Adaptation:
             )
             await self._moving.begin_together(together, moves)
 
-    def _due(self, now: int) -> dict[str, str]:
+    async def _due(self, now: int) -> dict[str, str]:
         """Return the runs whose plans are to be made again, with the reason."""
         statistics: Statistics = self._planner.statistics()
         found: dict[str, str] = {}
         running = looked_after(self._queries.runs)
         for run in self._known.keys() - running:
             del self._known[run]
-        for run, leader in running.items():
-            known = self._known.get(run)
+        for number, run in enumerate(running, 1):
+            if number % IN_ONE_TURN == 0:
+                await asyncio.sleep(0)  # other work goes on between the runs of a large network
+            leader, known = self._queries.runs.leader(run), self._known.get(run)
+            if leader is None:
+                continue  # it has ended meanwhile
             if known is None or known.bundle is not leader.bundle:
                 self._known[run] = KnownRun.of(leader, now, self._queries.runs)
                 continue

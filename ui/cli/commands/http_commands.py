@@ -72,10 +72,25 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
 
 
 @query_app.command("list")
-def query_list(form: ListFormat = "table", console: Address = None) -> None:
-    """List running queries."""
+def query_list(
+    words: Annotated[
+        str, typer.Option(help="Only those with all these words in id, name or text")
+    ] = "",
+    most: Annotated[int | None, typer.Option(min=1, help="Only so many, the newest")] = None,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """List running queries, newest last.
+
+    Examples:
+      pando query list
+
+      pando query list --words "SeatSensor mid" --most 20
+    """
     with connected(console) as client:
-        queries = client.get("/api/queries")
+        asked = {"words": words, "most": "" if most is None else str(most)}
+        given = {name: value for name, value in asked.items() if value}
+        queries = client.get("/api/queries", **given)
         if check_format(form, LISTS) == "table":
             queries = [{**query, "text": " ".join(query["text"].split())} for query in queries]
         print_list(queries, ("id", "name", "status", "rows", "changes", "text"), form)

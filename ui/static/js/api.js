@@ -87,10 +87,14 @@ export function present(child) {
   return [typeof child === "number" ? String(child) : child];
 }
 
+/** A number with its digits in groups of three.
+ *  @param {number} number */
+export const grouped = (number) => number.toLocaleString("en");
+
 /** A number with its noun: "1 row", "2 rows".
  *  @param {number} number
  *  @param {string} noun */
-export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+export const count = (number, noun) => `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 /** How much a query has given: the rows that hold, or all rows of a stream, which keeps none.
  *  @param {Query} query */

@@ -1,5 +1,5 @@
 // What is known of a chosen part of the network: its computation, where it runs, what rests on it.
-import { count, fill, make, moment } from "../api.js";
+import { count, fill, grouped, make, moment } from "../api.js";
 import { classOfKind, kindOf, pillName, signOfKind } from "./network_drawing.js";
 import { number } from "./reported.js";
 
@@ -11,7 +11,7 @@ const MOST = 40; // nodes of several that are alike
 
 /** A number of queries in words.
  *  @param {number} queries */
-export const queriesText = (queries) => (queries === 1 ? "1 query" : `${queries} queries`);
+export const queriesText = (queries) => (queries === 1 ? "1 query" : `${grouped(queries)} queries`);
 
 export class NetworkDetails {
   /** @param {Element} place
@@ -82,7 +82,7 @@ export class NetworkDetails {
       ),
       make("button", { type: "button", onclick: () => this.does.open(id) }, "Draw each"),
       nodes.slice(0, MOST).map((node) => make("p", { class: "operator-line" }, `${node.node}  ${node.computes}`)),
-      nodes.length > MOST && make("p", { class: "quiet" }, `and ${nodes.length - MOST} more`),
+      nodes.length > MOST && make("p", { class: "quiet" }, `and ${grouped(nodes.length - MOST)} more`),
     ];
   }
 

@@ -8,7 +8,7 @@
 
 const BOX = { width: 216, height: 50 };
 const SIZES = { source: { width: 150, height: 30 }, unit: BOX, pill: { width: 150, height: 30 } };
-const BETWEEN = { across: 88, down: 14 };
+const BETWEEN = { across: 60, down: 14 }; // three nodes one after another fit the page
 const TURNS = 6; // of putting places near what they are joined with
 
 /** The column of each unit: one right of the last that it reads.

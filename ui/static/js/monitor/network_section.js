@@ -1,5 +1,5 @@
 // The section with the network of shared computations: asks for it while it is open and seen.
-import { fill, get, make, problemOf } from "../api.js";
+import { count, fill, get, make, problemOf } from "../api.js";
 import { byId } from "../elements.js";
 import { againWhileSeen } from "../while_seen.js";
 import { NetworkDetails, queriesText } from "./network_details.js";
@@ -126,7 +126,7 @@ export class NetworkSection {
     if (!this.network?.nodes.length) return "";
     const { nodes, queries, hidden, unlisted } = this.network;
     const all = nodes.length + unlisted + hidden;
-    return `${all === 1 ? "1 node" : `${all} nodes`}, ${queriesText(queries)}`;
+    return `${count(all, "node")}, ${queriesText(queries)}`;
   }
 
   /** @param {boolean} drawn */
@@ -144,8 +144,8 @@ export class NetworkSection {
           ];
     }
     const said = [
-      unlisted && `${unlisted} nodes on which fewer queries rest`,
-      hidden && `${hidden} nodes of queries that you may not read`,
+      unlisted && `${count(unlisted, "node")} on which fewer queries rest`,
+      hidden && `${count(hidden, "node")} of queries that you may not read`,
     ].filter(Boolean);
     return said.length ? `Not drawn: ${said.join(", and ")}.` : "";
   }
