@@ -10,10 +10,13 @@ from federated_optimizer.coordinator.adaptation.known_runs import KnownRun, doub
 from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.read_parts import MOST_READERS
 from federated_optimizer.network.run_ages import age_of
 
 MOST_TOGETHER = 8
 """Runs that move together; of more, one may well need a node as it is."""
+
+_MANY = frozenset({""})
 
 Groups = Mapping[str, Sequence[RunningQuery]]
 """The queries of each run that rests on one, by run."""
@@ -45,7 +48,7 @@ class LeftNodes:
         tried = {trial.run for trial in runs.tried()}
         before, self._readers = self._readers, {}
         for node in self._queries.nodes.all():
-            readers = frozenset(runs.fed.readers(node.run)) - tried
+            readers = _few(runs.fed.readers(node.run), tried)
             self._readers[node.run] = readers
             # A node that was made as one has no text; others were left by their query.
             is_left = before[node.run] - readers if node.run in before else node.text
@@ -99,6 +102,11 @@ class LeftNodes:
         self._tries[run] = self._tries.get(run, 0) + 1 if moves else 0
         if moves:
             self.wants(run, now)
+
+
+def _few(readers: Collection[str], tried: Collection[str]) -> frozenset[str]:
+    """Return who reads a node but trials; of many one name stands for all."""
+    return frozenset(readers).difference(tried) if len(readers) <= MOST_READERS else _MANY
 
 
 def leaving_words(node: str, runs: Collection[str]) -> str:
