@@ -131,8 +131,12 @@ def create_environment(say: Say) -> None:
 
 
 def compile_modules() -> None:
-    """Compile what is installed; an import compiles what cannot be compiled here."""
+    """Compile what is installed and Pando itself; an import compiles what cannot be compiled here.
+
+    Else the services, which start at once, would each compile the same modules.
+    """
     packages = [str(folder) for folder in VENV.glob("lib/python*/site-packages")]
+    packages += [str(file.parent) for file in ROOT.glob("*/__init__.py")]
     command = [str(VENV / "bin" / "python"), "-W", "ignore", "-m", "compileall"]
     command += ["-qq", "-j", "0", *packages]
     subprocess.run(command, cwd=ROOT, check=False)  # noqa: S603 - fixed program

@@ -9,7 +9,6 @@ from static_engine.sources.csv_file import read_csv
 from static_engine.sources.databases.database_groups import read_groups
 from static_engine.sources.databases.database_reader import read_database
 from static_engine.sources.declared_options import TableOptions, table_options
-from static_engine.sources.documents.calendar_rows import read_calendar
 from static_engine.sources.documents.geo_rows import read_geojson
 from static_engine.sources.documents.imdf_rows import read_imdf
 from static_engine.sources.json_rows import read_json
@@ -104,6 +103,9 @@ def _rows_of(
         case TableSource.IMDF:
             yield from read_imdf(definition, _archive(options, files, locations), options.layer)
         case TableSource.ICS:
+            # Imported here: 0.06 s of a start, and few installations have a calendar.
+            from static_engine.sources.documents.calendar_rows import read_calendar  # noqa: PLC0415
+
             yield from read_calendar(definition, files, options.interval)
         case TableSource.RDF:
             # Imported here: it takes long to load, and few installations have a model.

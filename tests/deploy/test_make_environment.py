@@ -71,19 +71,26 @@ def test_a_usable_environment_is_left_alone(
     assert notes == []
 
 
-def test_what_is_installed_is_compiled_but_what_cannot_be(
+def test_what_is_installed_and_our_own_is_compiled_but_what_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packages = tmp_path / "lib" / "python3" / "site-packages"
+    environment = tmp_path / ".venv"
+    packages = environment / "lib" / "python3" / "site-packages"
     (packages / "one").mkdir(parents=True)
     (packages / "one" / "good.py").write_text("x = 1\n")
     (packages / "one" / "template.py").write_text("print {{ name }} x\n")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").symlink_to(sys.executable)
-    monkeypatch.setattr(make_environment, "VENV", tmp_path)
+    (tmp_path / "ours" / "inner").mkdir(parents=True)
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "ours" / "inner" / "own.py").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "other.py").touch()
+    (environment / "bin").mkdir()
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(make_environment, "ROOT", tmp_path)
+    monkeypatch.setattr(make_environment, "VENV", environment)
     make_environment.compile_modules()
-    compiled = [file.name.split(".")[0] for file in packages.rglob("*.pyc")]
-    assert compiled == ["good"]
+    compiled = {file.name.split(".")[0] for file in tmp_path.rglob("*.pyc")}
+    assert compiled == {"good", "__init__", "own"}
 
 
 def test_an_old_python_gets_a_sentence() -> None:
