@@ -6,7 +6,7 @@ fewest rows, since every row of it is looked at.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -93,8 +93,19 @@ def rows_told(offer: Offer) -> float:
     return float("inf") if offer.rows is None else offer.rows
 
 
-_Answers = dict[int, tuple[Offer, tuple[Offer, Plan] | None]]
-"""What rules have made of offers, by the id of the offer, which is kept so that no other has it."""
+@dataclass(slots=True)
+class _Answers:
+    """What rules have made of offers for one plan, which registration asks for several times.
+
+    Attributes:
+        made: By the id of the offer, which is kept so that no other one has it.
+        candidates: The offers that rules may answer from, when the index was last changed.
+        change: The number of that change.
+    """
+
+    made: dict[int, tuple[Offer, tuple[Offer, Plan] | None]] = field(default_factory=dict)
+    candidates: tuple[tuple[Offer, tuple[Rule, ...]], ...] = ()
+    change: int = -1
 
 
 class ComputationIndex:
@@ -110,6 +121,7 @@ class ComputationIndex:
         self._numbers: dict[Key, int] = {}
         self._next_number = 0
         self._answers: dict[bytes, _Answers] = {}
+        self._changes = 0
         self._inputs: dict[Scan, dict[Plan, dict[Key, Offer]]] = {}
 
     def __len__(self) -> int:
@@ -119,6 +131,7 @@ class ComputationIndex:
         """Add an offer; one of the same place and form is replaced."""
         form = canonical_plan(offer.plan).form
         key = offer.run, offer.fragment, form
+        self._changes += 1
         if key in self._offers:
             self._drop(key)
         self._offers[key] = offer
@@ -149,6 +162,7 @@ class ComputationIndex:
             self._drop(key)
 
     def _drop(self, key: Key) -> None:
+        self._changes += 1
         offer = self._offers.pop(key)
         del self._numbers[key]
         if key in self._runs.get(key[0], ()):
@@ -255,15 +269,18 @@ class ComputationIndex:
         if not _has_rules(wanted):
             return
         answers = self._answers_to(wanted)
-        candidates = ((o, rules) for o, rules in self._candidates(wanted) if allowed(o))
+        if answers.change != self._changes:
+            answers.candidates = tuple(self._candidates(wanted))
+            answers.change = self._changes
+        candidates = ((offer, rules) for offer, rules in answers.candidates if allowed(offer))
         tried = sorted(islice(candidates, MAX_TRIED), key=lambda each: not each[0].is_readable)
         for offer, rules in tried:
             if is_there and not offer.is_readable:
                 return
-            known = answers.get(id(offer))
+            known = answers.made.get(id(offer))
             if known is None:
                 answered = _by_rule(wanted, offer, rules) or _by_widening(wanted, offer, rules)
-                known = answers[id(offer)] = offer, answered
+                known = answers.made[id(offer)] = offer, answered
             _, found = known
             if found is not None:
                 read, plan = found
@@ -271,12 +288,11 @@ class ComputationIndex:
                 is_there = is_there or _is_there(made)
                 yield made
 
-    def _answers_to(self, wanted: Plan) -> "_Answers":
-        """Return what rules have found for a plan, which registration asks for several times."""
+    def _answers_to(self, wanted: Plan) -> _Answers:
         name = encode(wanted)
         if name not in self._answers and len(self._answers) >= MAX_ANSWERED:
             self._answers.clear()
-        return self._answers.setdefault(name, {})
+        return self._answers.setdefault(name, _Answers())
 
     def _candidates(self, wanted: Plan) -> Iterator[tuple[Offer, tuple[Rule, ...]]]:
         """Yield the offers that rules may answer a plan from, the oldest first."""

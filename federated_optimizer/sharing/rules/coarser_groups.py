@@ -133,20 +133,26 @@ class _Answering:
     def _remaining(self) -> tuple[Expression, ...]:
         """Return predicates over the leaf that let through the groups of the wanted rows."""
         offered = self._shown.groups
+        over: dict[Expression, Expression | None] = {}
+
+        def is_shown(predicate: Expression) -> bool:
+            over[predicate] = self._shown.key(predicate)
+            return over[predicate] is not None
+
         rest = residual(
-            self._wanted.below.predicates,
-            offered.below.predicates,
+            *(self._wanted.below.predicates, offered.below.predicates),
             known_times(self._wanted.below),
+            is_shown=is_shown,
         )
-        if rest is None:
+        if rest is None and not over:
             raise NotSharedError("the node has not all of the rows that are grouped")
         found: list[Expression] = []
-        for predicate in rest:
-            over = self._shown.key(predicate)
-            if over is None:
+        for predicate in [*over][-1:] if rest is None else rest:
+            shown = self._shown.key(predicate)
+            if shown is None:
                 words = expression_text(predicate)
                 raise NotSharedError(f"{words} reads more than the groups of the node have")
-            found.append(over)
+            found.append(shown)
         if found and offered.is_global:
             raise NotSharedError("the node has one row of all of its rows")
         return tuple(found)

@@ -68,18 +68,24 @@ def over_aligned(  # noqa: PLR0913 - two blocks, and what is known of them
         canonical: As for `answer_block`.
         is_implied: Whether it is known that the wanted predicates imply the offered ones.
     """
+    outputs = _rewritten(wanted.outputs, available, leaf)
+    if outputs is None:
+        return None
+
+    def is_shown(predicate: Expression) -> bool:
+        return _rewritten((predicate,), available, leaf) is not None
+
     rest = (
-        remaining(wanted.predicates, offered.predicates)
+        remaining(wanted.predicates, offered.predicates, is_shown)
         if is_implied
         else residual(
-            wanted.predicates, offered.predicates, known_times(wanted), canonical=canonical
+            *(wanted.predicates, offered.predicates, known_times(wanted)),
+            canonical=canonical,
+            is_shown=is_shown,
         )
     )
-    if rest is None:
-        return None
-    predicates = _rewritten(rest, available, leaf)
-    outputs = _rewritten(wanted.outputs, available, leaf)
-    if predicates is None or outputs is None:
+    predicates = None if rest is None else _rewritten(rest, available, leaf)
+    if predicates is None:
         return None
     plan = filtered(leaf, list(predicates))
     if outputs == identity_columns(plan.schema) and wanted.names == plan.schema.names:
