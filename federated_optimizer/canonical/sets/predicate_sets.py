@@ -316,8 +316,13 @@ def _clauses(predicates: Iterable[Expression]) -> list[Clause]:
 
 
 def _form(predicate: Expression) -> NormalForm:
-    if is_large(predicate):
-        return opaque(predicate, truth=True)
+    return opaque(predicate, truth=True) if is_large(predicate) else _read_form(predicate)
+
+
+# Most predicates of a query are those of others. Canonical forms are equal only if they say the
+# same: they tell -0.0 from 0.0.
+@lru_cache(maxsize=4_096)
+def _read_form(predicate: Expression) -> NormalForm:
     try:
         return where(predicate, truth=True)
     except TooManyClausesError:
