@@ -95,7 +95,7 @@ def rows_told(offer: Offer) -> float:
 
 @dataclass(slots=True)
 class _Answers:
-    """What rules have made of offers for one plan, which registration asks for several times.
+    """Answers of rules to one plan, which registration asks for several times.
 
     Attributes:
         made: By the id of the offer, which is kept so that no other one has it.
