@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace as replaced
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
@@ -58,6 +59,24 @@ def test_one_commit_is_for_all_that_wait(store: CatalogStore) -> None:
         store.ensure(write)
     assert commits == 1
     assert [stored.id for stored in store.queries()] == ["q1", "q2", "q3"]
+
+
+def test_a_new_query_takes_two_statements_whoever_waits_with_it(store: CatalogStore) -> None:
+    told: list[str] = []
+
+    def counted(*args: Any) -> None:
+        told.append(args[2].split()[0])
+
+    sa.event.listen(store._engine, "before_cursor_execute", counted)
+    new = [replace(query(number), bundle=replaced(BUNDLE, query=f"q{number}")) for number in (1, 2)]
+    for stored in new:
+        changes = RunChanges(queries=(stored,), are_new=True)
+        store.pending.add(partial(write_runs, changes=changes))
+    with store.writing():
+        pass
+    own = [word for word in told if word in {"SELECT", "INSERT", "DELETE"}]
+    assert own == ["INSERT", "INSERT"] * 2
+    assert told.count("UPDATE") == 1, "of the owner"
 
 
 def test_nothing_overtakes_what_waits(store: CatalogStore) -> None:
