@@ -13,7 +13,7 @@ from itertools import product
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from federated_optimizer.sharing.block_shapes import placed
 from federated_optimizer.sharing.forms.alignment import aligned
-from federated_optimizer.sharing.forms.block_names import equal_pair
+from federated_optimizer.sharing.forms.block_names import equal_pair, pinned
 from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.canonical_plan import input_forms
 from federated_optimizer.sharing.forms.known_times import known_times
@@ -83,7 +83,11 @@ class Basis:
 
     def over(self, other: "Basis") -> Iterator["Basis"]:
         """Yield the basis over the inputs of another one of its family, in each assignment."""
-        sides = (aligned(own, side) for own, side in zip(self._bare, other.sides, strict=True))
+        ours = (
+            replace(bare, predicates=_settled(side))
+            for bare, side in zip(self._bare, self.sides, strict=True)
+        )
+        sides = (aligned(own, side) for own, side in zip(ours, other.sides, strict=True))
         for moved in product(*sides):
             yield self._over(moved)
 
@@ -108,6 +112,11 @@ class Basis:
             for p in known_times(side)
         )
         return predicate_set(self.predicates, tuple(known))
+
+
+def _settled(block: Block) -> tuple[Expression, ...]:
+    """Return the predicates by which columns equal each other, or a constant."""
+    return tuple(p for p in block.predicates if equal_pair(p) is not None or pinned(p) is not None)
 
 
 def _equalities(block: Block) -> tuple[Expression, ...]:

@@ -3,13 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from federated_optimizer.sharing.forms.block_names import equal_classes, equal_pair
+from federated_optimizer.sharing.forms.block_names import equal_classes, equal_pair, pinned
 from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
 from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
-from streamsql.algebra.expressions import Call, Column, Expression, columns_of, map_columns
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    map_columns,
+)
 from streamsql.algebra.operators import Plan
+from streamsql.data.types import DataType
 
 MAX_ASSIGNMENTS = 64
 """Assignments of inputs that are alike; further ones are not tried."""
@@ -19,8 +27,8 @@ def aligned(wanted: Block, offered: Block) -> Iterator[Block]:
     """Yield a wanted block over the inputs of an offered one, in every possible assignment.
 
     Inputs correspond if they have the same rows, whatever columns they show. An assignment is left
-    out where an equality of the offered block is none of the wanted one, or an input lacks a column
-    that the wanted block reads.
+    out where an equality of the offered block is none of the wanted one, nor follows from it as
+    columns that equal one constant, or an input lacks a column that the wanted block reads.
 
     Args:
         wanted: With as many inputs as the offered one.
@@ -66,10 +74,20 @@ def _named_classes(block: Block) -> dict[_Named, int]:
     """Return the number of the class of columns that are equal, by input and column."""
     named = _named_columns(block.inputs).named
     found: dict[_Named, int] = {}
-    for members in equal_classes(block.predicates).values():
+    predicates = (*block.predicates, *_equal_by_constants(block.predicates))
+    for members in equal_classes(predicates).values():
         for column in members:
             found[named[column]] = members[0]
     return found
+
+
+def _equal_by_constants(predicates: Sequence[Expression]) -> Iterator[Expression]:
+    """Yield equalities of columns that equal one constant: from a = 2 and b = 2 that of a and b."""
+    first: dict[Literal, Column] = {}
+    for column, value in filter(None, map(pinned, predicates)):
+        other = first.setdefault(value, column)
+        if other.position != column.position:
+            yield Call("=", (other, column), DataType.BOOLEAN)
 
 
 def _named_pairs(block: Block) -> list[list[tuple[_Named, _Named]]]:

@@ -15,7 +15,14 @@ from federated_optimizer.canonical.canonical_expressions import canonical
 from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
-from streamsql.algebra.expressions import Call, Column, Expression, columns_of, conjuncts
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjuncts,
+)
 from streamsql.data.types import DataType
 
 MAX_ORDERS = 120
@@ -30,6 +37,17 @@ def equal_pair(predicate: Expression) -> tuple[int, int] | None:
     match predicate:
         case Call(function="=", arguments=(Column() as a, Column() as b)):
             return (a.position, b.position) if a.dtype == b.dtype != DataType.DOUBLE else None
+        case _:
+            return None
+
+
+def pinned(predicate: Expression) -> tuple[Column, Literal] | None:
+    """Return a column and the constant that it equals where a predicate is TRUE."""
+    match predicate:
+        case Call("=", (Column() as column, Literal() as value)) | Call(
+            "=", (Literal() as value, Column() as column)
+        ) if column.dtype == value.dtype:
+            return column, value
         case _:
             return None
 

@@ -21,6 +21,7 @@ What stands above the recursion is answered by the rules for blocks and groups.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import msgspec
@@ -194,10 +195,12 @@ def _is_same_step(ours: Plan, theirs: Plan, bound: tuple[Expression, ...], whole
     if one == other:
         return True
     wanted, offered = block_of(ours), block_of(theirs)
-    at = _reading(offered, whole)
-    if at is None:
+    at, own = _reading(offered, whole), _reading(wanted, whole)
+    if at is None or own is None:
         return False
     known = tuple(shifted(each, offered.offsets[at]) for each in bound)
+    ours_known = tuple(shifted(each, wanted.offsets[own]) for each in bound)
+    wanted = replace(wanted, predicates=(*wanted.predicates, *ours_known))
     for moved in aligned(wanted, offered):
         here = predicate_set((*moved.predicates, *known))
         there = predicate_set((*offered.predicates, *known))

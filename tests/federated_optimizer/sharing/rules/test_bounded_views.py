@@ -48,6 +48,9 @@ REACHABLE = """WITH RECURSIVE reach (src, dst) AS (SELECT src, dst FROM link {}
 FLOORS = """WITH RECURSIVE region (name, at, floor) AS (SELECT name, at, floor FROM seed {}
     UNION SELECT r.name, l.dst, r.floor FROM region r JOIN link l
       ON r.at = l.src AND l.floor = r.floor {}) SELECT name, at, floor FROM region"""
+OF_ONE_FLOOR = FLOORS.format("WHERE floor = 2", "AND l.floor = 2").replace(
+    "AND l.floor = r.floor ", ""
+)
 PATHS = """WITH RECURSIVE p (src, dst, hops) AS (SELECT src, dst, 1 FROM link {}
     UNION SELECT p.src, l.dst, p.hops + 1 FROM p JOIN link l ON p.dst = l.src WHERE p.hops < 4)
     SELECT {} FROM p {}"""
@@ -60,6 +63,7 @@ ANSWERED = (
     (REACHABLE.format("", "src, dst") + " WHERE src = 'a'", REACHABLE.format("", "src, dst")),
     (FLOORS.format("WHERE floor = 2", ""), FLOORS.format("", "")),
     (FLOORS.format("WHERE floor = 2", "AND l.floor = 2"), FLOORS.format("", "")),
+    (OF_ONE_FLOOR, FLOORS.format("", "")),
     (FLOORS.format("WHERE name = 'x'", ""), FLOORS.format("", "")),
     (
         PATHS.format("WHERE src = 'a'", "dst, MIN(hops) AS h", "GROUP BY src, dst"),

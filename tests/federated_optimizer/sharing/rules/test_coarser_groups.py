@@ -89,6 +89,10 @@ ANSWERED = (
         "SELECT d, f, COUNT(*) AS n FROM r GROUP BY d, f",
     ),
     (
+        "SELECT r.s, COUNT(*) AS n FROM r, q WHERE q.a = 2 AND r.a = 2 GROUP BY r.s",
+        "SELECT r.s, q.a, COUNT(*) AS n FROM q, r WHERE r.a = q.a GROUP BY r.s, q.a",
+    ),
+    (
         "SELECT r.s, COUNT(*) AS n FROM r, q WHERE q.a = r.a AND r.b > 0 GROUP BY r.s",
         "SELECT r.s, q.a, r.b, COUNT(*) AS n FROM q, r WHERE r.a = q.a GROUP BY r.s, q.a, r.b",
     ),
