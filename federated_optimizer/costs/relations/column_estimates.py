@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from federated_optimizer.costs.relations.column_sources import ColumnSources, finding
 from federated_optimizer.costs.relations.size_and_motion import GUESSED, Estimate, wider
 from federated_optimizer.statistics.column_shares import equal_share
@@ -261,7 +263,8 @@ class Columns:
         # Of a row that stays in its group only other columns change.
         others = tuple(read - set(plan.group))
         differs = self._differing(plan.input, others) if others else 0.0
-        match call.function:
+        by = call.merged_by  # of results of users: the greatest one moves as a greatest value does
+        match call.function if by is UNSET else by:
             case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT if not call.distinct:
                 return 1.0, 0.0
             case (
@@ -275,7 +278,7 @@ class Columns:
                 # A row that comes or goes is the best one as often as any other. One that changes
                 # was it, or is it among those that stay.
                 return 1.0 / members, 2.0 / (members + 1.0) * differs
-            case AggregateFunction.SUM if not call.distinct:
+            case AggregateFunction.SUM if not call.distinct and by is UNSET:
                 return 1.0 - self._zeros(plan.input, read), differs
             case _:
                 return 1.0, differs

@@ -12,12 +12,14 @@ from federated_optimizer.statistics.planning_statistics import (
     SourceFacts,
     Statistics,
 )
+from tests import user_aggregates
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
     """CREATE SOURCE meter (device TEXT, v DOUBLE, ts TIMESTAMP, KEY (device)) WITH (ttl = '1 h');
     CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, ts TIMESTAMP, KEY (src, dst))
-      WITH (ttl = '1 h');"""
+      WITH (ttl = '1 h');""",
+    user_aggregates.DEFINITIONS,
 )
 
 
@@ -34,7 +36,7 @@ def changed(best: Callable[[list[float]], float], devices: int) -> float:
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3, 8, 40])
-@pytest.mark.parametrize(("name", "best"), [("MAX", max), ("MIN", min)])
+@pytest.mark.parametrize(("name", "best"), [("MAX", max), ("MIN", min), ("peak", max)])
 def test_the_best_reading_changes_as_often(
     name: str, best: Callable[[list[float]], float], devices: int
 ) -> None:
