@@ -62,6 +62,10 @@ def of_user(shop: Workshop) -> str:
     """Return the definition of a function or aggregate of the user, which is then called."""
     shop.beyond.add("functions of users")
     if shop.chance(0.5):
+        if shop.chance(0.5):
+            shop.user_aggregate = "peak"
+            merged = "RETURNS DOUBLE MERGED BY MAX"
+            return f"CREATE AGGREGATE peak(v DOUBLE) {merged} AS '{_FUNCTION}:Peak'"
         shop.user_aggregate = "hm"
         return f"CREATE AGGREGATE hm(v DOUBLE) RETURNS DOUBLE AS '{_FUNCTION}:HarmonicMean'"
     shop.user_function = "dew"

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import duckdb
@@ -21,6 +22,7 @@ from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database
 from streamsql.wire.fragments import Engine
+from tests import user_aggregates
 from tests.streamsql.from_text import bound_query, catalog_of
 
 COLUMNS = {
@@ -30,7 +32,8 @@ COLUMNS = {
 }
 CATALOG = catalog_of(
     f"CREATE SOURCE seen ({COLUMNS['seen']}); CREATE SOURCE seat ({COLUMNS['seat']});"
-    f"CREATE TABLE room ({COLUMNS['room']});"
+    f"CREATE TABLE room ({COLUMNS['room']});",
+    user_aggregates.DEFINITIONS,
 )
 SITES = Topology(dict.fromkeys(("gw-1", "gw-2"), frozenset({"seen", "seat"})))
 SPREAD = Topology(SITES.gateways, bases=("b1", "b2"))
@@ -38,6 +41,7 @@ CALLS = (
     "COUNT(*) AS a, COUNT(s.level) AS b, SUM(s.n) AS c, MIN(s.n) AS d, MAX(s.level) AS e, "
     "AVG(s.n) AS f, SUM(s.n + s.level) AS g"
 )
+BY_USERS = "peak(s.n) AS a, divisor(s.n) AS b, nearby(s.n, s.level) AS c, short(s.device) AS d"
 JOINED = "FROM seen s JOIN room r ON r.rid = s.rid"
 QUERIES = [
     f"SELECT r.kind, {CALLS} {JOINED} GROUP BY r.kind",
@@ -51,13 +55,23 @@ QUERIES = [
     "SELECT COUNT(*) AS a FROM seen s JOIN seat t ON t.rid = s.rid",
     f"SELECT r.floor, {CALLS} FROM seat t JOIN room r ON r.rid = t.rid JOIN seen s "
     "ON s.rid = r.rid GROUP BY r.floor",
+    f"SELECT r.kind, {BY_USERS} {JOINED} GROUP BY r.kind",
+    f"SELECT {BY_USERS} {JOINED}",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _aggregates() -> Iterator[None]:
+    with user_aggregates.installed():
+        yield
 
 
 def world(seed: int) -> tuple[Readings, duckdb.DuckDBPyConnection]:
     chance = random.Random(seed)
     whole, at = Database(), {site: Database() for site in ("gw-1", "gw-2", "static")}
     oracle = duckdb.connect()
+    for macro in user_aggregates.IN_DUCKDB:
+        oracle.execute(f"CREATE MACRO {macro}")
     for source, columns in COLUMNS.items():
         oracle.execute(f"CREATE TABLE {source} ({columns})")
         for _ in range(chance.choice([0, 12, 30])):
