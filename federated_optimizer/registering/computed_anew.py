@@ -94,7 +94,7 @@ class Choosing:
 
 def cheaper_way(way: PlannedWay, choosing: Choosing) -> PlannedWay:
     """Return the way that adds least, if it is clearly less than what reads all there is."""
-    prices = _Prices(choosing)
+    prices = Prices(choosing)
     parts = prices.costly(way)
     if not parts:
         return way
@@ -117,7 +117,9 @@ def cheaper_way(way: PlannedWay, choosing: Choosing) -> PlannedWay:
     return best if best is way else _told(best, avoided, prices)
 
 
-class _Prices:
+class Prices:
+    """Prices of ways."""
+
     def __init__(self, choosing: Choosing) -> None:
         self._choosing = choosing
         self._known = choosing.planning.statistics
@@ -262,7 +264,7 @@ def _divided(cost: Cost, by: int) -> Cost:
     )
 
 
-def _told(way: PlannedWay, left_out: Sequence[Found], prices: _Prices) -> PlannedWay:
+def _told(way: PlannedWay, left_out: Sequence[Found], prices: Prices) -> PlannedWay:
     """Return a way whose EXPLAIN says what it does not read, and why."""
     result, *others = way.bundle.fragments
     notes = (*result.notes, *map(prices.words, left_out))

@@ -27,6 +27,7 @@ from federated_optimizer.registering.registration_terms import (
     Registration,
     Sharing,
 )
+from federated_optimizer.registering.rows_there import over_rows_there
 from federated_optimizer.registering.run_bundles import RunBundles
 from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
@@ -112,10 +113,40 @@ class _Making:
             found = self._with_nodes(logical, found)
         bundle = self.bundles.bundle(self.bound, found, logical, "")
         way = found_way = PlannedWay(found, *self.bundles.over_rows(bundle, found))
-        if self.sharing.strategy.compares_prices and not self.bound.asked:
-            way = cheaper_way(way, self._choosing(logical, bundle.query))
+        if self._compares:
+            choosing = self._choosing(logical, bundle.query)
+            way = cheaper_way(way, choosing)
+            if way is found_way:  # else it is computed of rows that are there already
+                way = self._over_rows_there(way, choosing, logical)
         nodes = self._read_nodes(way.bundle, widened=way is found_way)
         return Registration(nodes, way.bundle, logical, way.used)
+
+    @property
+    def _compares(self) -> bool:
+        """True if ways of computing something are compared by what they add to the network."""
+        return self.sharing.strategy.compares_prices and not self.bound.asked
+
+    def _over_rows_there(
+        self, way: PlannedWay, choosing: Choosing, logical: Plan, node: BoundQuery | None = None
+    ) -> PlannedWay:
+        """Return the way over rows of sources that are at the base if it adds less.
+
+        `node` is what is computed if that is a node and not the query.
+        """
+        run, version = way.bundle.query, way.bundle.version
+
+        def allowed(offer: Offer) -> bool:
+            return self.bundles.may_read(offer) and (node is None or is_older(offer.run, run))
+
+        def over() -> PlannedWay | None:
+            found = self._shared(logical, allowed, sources=True)
+            if {f.offer.name for f in found.used} <= {f.offer.name for f in way.used}:
+                return None
+            bundle = self.bundles.bundle(node or self.bound, found, logical, run, version)
+            own = "" if node is None else run
+            return PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
+
+        return over_rows_there(way, choosing, self.sharing.index, over)
 
     def _choosing(self, logical: Plan, run: str) -> Choosing:
         """Return by what the ways of computing the query are compared."""
@@ -190,12 +221,15 @@ class _Making:
             return None
         return SharedPlan(best.plan, (best,))
 
-    def _shared(self, plan: Plan, allowed: Allowed | None = None) -> SharedPlan:
+    def _shared(
+        self, plan: Plan, allowed: Allowed | None = None, *, sources: bool = False
+    ) -> SharedPlan:
         strategy = self.sharing.strategy
         if strategy.matches_plan and strategy != Strategy.OFF:
             plan = self.bundles.ordered(plan)
         index, rows = self.sharing.index, self.sharing.rows
-        return share(plan, index, strategy, allowed or self.bundles.may_read, rows)
+        may_read = allowed or self.bundles.may_read
+        return share(plan, index, strategy, may_read, rows, sources=sources)
 
     def _with_nodes(self, logical: Plan, found: SharedPlan) -> SharedPlan:
         """Return the shared plan after nodes are made, and read."""
@@ -294,7 +328,10 @@ class _Making:
         bundle = self.bundles.bundle(bound, found, logical, run, version)
         if why_alone(bundle):
             return False
-        bundle, _ = self.bundles.over_rows(bundle, found, run)
+        way = PlannedWay(found, *self.bundles.over_rows(bundle, found, run))
+        if self._compares:
+            way = self._over_rows_there(way, self._choosing(logical, run), logical, bound)
+        bundle = way.bundle
         self.nodes.append(NewNode(logical, bundle, widens))
         self.before.setdefault(run, older)
         self.sharing.index.remove(run)

@@ -6,8 +6,8 @@ block is rewritten, and the rest is looked at again. What an answer still has to
 predicate of the rewritten block, so it does not keep the next part from being found. Other
 operators are looked for as a whole, then below.
 
-Selections of single sources are not looked for here: where their rows arrive is decided by the plan
-of what remains.
+Selections of single sources are looked for if it is asked: else the plan of what remains decides
+where their rows arrive.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,10 @@ MAX_PARTS = 512
 _WHOLE = (ToStream, OnClose, StreamWindow, Fixpoint)
 """Operators below which nothing is replaced: where their inputs are decides how they run."""
 
-_LEAVES = (Scan, Window, Values, RemoteSource, RecursiveReference)
+_NEVER = (Values, RemoteSource, RecursiveReference)
+"""Leaves that are not looked for in any case."""
+
+_LEAVES = (Scan, Window, *_NEVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,14 @@ class SharedPlan:
         return is_node_leaf(plan)
 
 
-def share(
+def share(  # noqa: PLR0913 - a plan, and what is looked for how
     plan: Plan,
     index: ComputationIndex,
     strategy: Strategy = Strategy.ALL,
     allowed: Allowed = lambda _offer: True,
     rows: Rows = rows_told,
+    *,
+    sources: bool = False,
 ) -> SharedPlan:
     """Return a plan whose parts are read from runs where they compute them.
 
@@ -114,10 +119,12 @@ def share(
         strategy: The parts that are looked for.
         allowed: Whether an offer may be read.
         rows: Of an offer.
+        sources: Whether selections of single sources are looked for, too: what is above them is at
+            the base then.
     """
     if strategy == Strategy.OFF or any(isinstance(n, ToStream | OnClose) for n in walk_plan(plan)):
         return SharedPlan(plan)
-    sharing = _Sharing(index, strategy, allowed, rows)
+    sharing = _Sharing(index, strategy, allowed, rows, sources=sources)
     made = sharing.matched(plan) if strategy.matches_plan else sharing.shared(plan)
     read = {n.fragment for n in walk_plan(made) if isinstance(n, RemoteSource)}
     return SharedPlan(made, tuple(f for f in sharing.used if f.offer.name in read))
@@ -125,9 +132,15 @@ def share(
 
 class _Sharing:
     def __init__(
-        self, index: ComputationIndex, strategy: Strategy, allowed: Allowed, rows: Rows
+        self,
+        index: ComputationIndex,
+        strategy: Strategy,
+        allowed: Allowed,
+        rows: Rows,
+        *,
+        sources: bool = False,
     ) -> None:
-        self._index, self._strategy = index, strategy
+        self._index, self._strategy, self._sources = index, strategy, sources
         self._allowed, self._rows = allowed, rows
         self.used: list[Found] = []
 
@@ -142,11 +155,13 @@ class _Sharing:
 
     def shared(self, plan: Plan) -> Plan:
         """Return a plan any parts of which are read where they are computed."""
-        if isinstance(plan, _LEAVES):
+        if isinstance(plan, self._leaves):
             return plan
         found = self._found(plan)
         if found is not None:
             return self._taken(found)
+        if isinstance(plan, _LEAVES):
+            return plan
         if _is_of_block(plan):
             return self._block(plan, block_of(plan))
         return plan if isinstance(plan, _WHOLE) else _over(plan, map(self.shared, plan.inputs))
@@ -178,11 +193,12 @@ class _Sharing:
         return block
 
     def _with_inputs(self, block: Block) -> Block:
-        """Return a block with leaves for inputs that are no sources, or for what is below them."""
+        """Return a block with leaves for inputs that are looked for, or for what is below them."""
         done: list[Plan] = []
         while True:
             inputs = enumerate(block.inputs)
-            waiting = ((i, c) for i, c in inputs if not isinstance(c, _LEAVES) and c not in done)
+            leaves = self._leaves
+            waiting = ((i, c) for i, c in inputs if not isinstance(c, leaves) and c not in done)
             number, child = next(waiting, (0, None))
             if child is None:
                 return block
@@ -203,7 +219,7 @@ class _Sharing:
         return self._found(plan_of(part)) if self._index.may_have(part) else None
 
     def _found(self, plan: Plan) -> Found | None:
-        if is_open(plan) or is_selection_of_sources(plan):
+        if is_open(plan) or (is_selection_of_sources(plan) and not self._sources):
             return None
         if self._strategy == Strategy.NO_JOINS and _is_over_join(plan):
             return None
@@ -214,6 +230,11 @@ class _Sharing:
     def _taken(self, found: Found) -> Plan:
         self.used.append(found)
         return found.plan
+
+    @property
+    def _leaves(self) -> tuple[type[Plan], ...]:
+        """Operators that are not looked for."""
+        return _NEVER if self._sources else _LEAVES
 
 
 def _is_of_block(plan: Plan) -> bool:

@@ -53,7 +53,7 @@ def compares_all(patch: pytest.MonkeyPatch, coin: Random | None) -> dict[str, in
     patch.setattr(computed_anew, "MUCH_HANDED", 0.0)
     patch.setattr(computed_anew, "FEW", 10.0)
     for gate in ("_may_hand_much", "_is_counted"):
-        patch.setattr(computed_anew._Prices, gate, lambda *_: True)
+        patch.setattr(computed_anew.Prices, gate, lambda *_: True)
     return counts
 
 

@@ -211,21 +211,21 @@ def test_a_new_node_is_charged_to_all_who_compute_its_part(
     (node,) = choosing.nodes
     assert choosing.wanted(node) == 2
     whole = replace(choosing, wanted=lambda _node: 1)
-    halved, alone = (computed_anew._Prices(each).added(way) for each in (choosing, whole))
+    halved, alone = (computed_anew.Prices(each).added(way) for each in (choosing, whole))
     assert 0 < alone.cpu - halved.cpu == pytest.approx(sites.cost(node.bundle).cpu / 2)
     assert alone.state - halved.state == pytest.approx(sites.cost(node.bundle).state / 2)
 
 
 def test_the_number_of_ways_that_are_planned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     planned = 0
-    whole = computed_anew._Prices.cheapest
+    whole = computed_anew.Prices.cheapest
 
     def counted(*args: object) -> object:
         nonlocal planned
         planned += 1
         return whole(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(computed_anew._Prices, "cheapest", counted)
+    monkeypatch.setattr(computed_anew.Prices, "cheapest", counted)
     monkeypatch.setattr(computed_anew, "takes_less_effort", lambda *_: False)
     sites = Sites(facts())
     sites.register(WIDE)

@@ -441,7 +441,7 @@ def compares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small nodes are compared, and rows and changes of sources are all that has to be counted."""
     monkeypatch.setattr(computed_anew, "MANY_ROWS", 0)
     for gate in ("_may_hand_much", "_is_counted"):
-        monkeypatch.setattr(computed_anew._Prices, gate, lambda *_: True)
+        monkeypatch.setattr(computed_anew.Prices, gate, lambda *_: True)
 
 
 async def pairs_and_odd(harness: Any, federation: Any, facts: Any) -> tuple[Any, str, str]:
