@@ -146,7 +146,7 @@ class _Making:
             own = "" if node is None else run
             return PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
 
-        return over_rows_there(way, choosing, self.sharing.index, over)
+        return over_rows_there(way, choosing, over)
 
     def _choosing(self, logical: Plan, run: str) -> Choosing:
         """Return by what the ways of computing the query are compared."""

@@ -14,7 +14,6 @@ from federated_optimizer.costs.effort import ALIKE, BYTES_SENT, effort_of
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.network.shareable import delivered_fragments, why_alone
 from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, Prices
-from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.run_offers import is_selection_of_sources
 from federated_optimizer.statistics.speeds import Speeds
 from streamsql.algebra.operators import Scan, WindowBounds, walk_plan
@@ -27,7 +26,6 @@ MUCH_MORE = 2.0
 def over_rows_there(
     way: PlannedWay,
     choosing: Choosing,
-    index: ComputationIndex,
     over: Callable[[], PlannedWay | None],
 ) -> PlannedWay:
     """Return the way over rows of sources that are at the base if it adds less than another one.
@@ -35,10 +33,9 @@ def over_rows_there(
     Args:
         way: As the search has it.
         choosing: The basis of the choice.
-        index: Of what runs.
         over: Returns the way over rows that are there; None: there are none.
     """
-    if why_alone(way.bundle) or next(_computed_there(way, choosing, index), None) is None:
+    if why_alone(way.bundle) or next(_computed_there(way, choosing), None) is None:
         return way
     other = over()
     if other is None or why_alone(other.bundle):
@@ -71,10 +68,9 @@ def reads_for_less(weighing: Weighing, speeds: Speeds, reading: Cost, sending: C
     return read <= ALIKE * sent + much and more < MUCH_MORE
 
 
-def _computed_there(
-    way: PlannedWay, choosing: Choosing, index: ComputationIndex
-) -> Iterator[Fragment]:
+def _computed_there(way: PlannedWay, choosing: Choosing) -> Iterator[Fragment]:
     """Yield the fragments that gateways compute for a way from rows that others receive."""
+    rows_of = choosing.index.rows_of
     delivered = {
         fragment.id
         for fragment in delivered_fragments(way.bundle)
@@ -85,5 +81,5 @@ def _computed_there(
             continue
         nodes = list(walk_plan(fragment.plan))
         is_bounds = any(isinstance(node, WindowBounds) for node in nodes)
-        if not is_bounds and any(isinstance(n, Scan) and index.rows_of(n) for n in nodes):
+        if not is_bounds and any(isinstance(n, Scan) and rows_of(n) for n in nodes):
             yield fragment

@@ -56,9 +56,7 @@ def test_other_columns_and_other_ways_of_looking_up_are_paid(
 
 def test_who_computes_the_same_for_another_constant_is_expected_to_read() -> None:
     made = Readers()
-    made.network = Network(
-        Planning(TOPOLOGY), Sharing(made.index, allowed=lambda offer: offer.is_delivered)
-    )
+    made.network = Network(Planning(TOPOLOGY), Sharing(made.index, allowed=lambda _offer: False))
     made.network._next_run = iter(["q2", "q3"]).__next__  # type: ignore[method-assign]
     for number in (4, 5):
         made.register(f"{WIDE} WHERE s.k = {number}")

@@ -152,7 +152,7 @@ def test_prices_decide_whether_rows_are_read(monkeypatch: pytest.MonkeyPatch) ->
     assert sites.sent() == ["q1", "q2"]
     ((reading, sending),) = seen
     assert (reading.bytes, reading.messages) == (0.0, 0.0)
-    assert reading.cpu > sending.cpu > 0.0
+    assert reading.cpu > 0.0
     assert sending.bytes > 0.0
 
 
