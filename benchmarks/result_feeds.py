@@ -10,7 +10,14 @@ One base site, whose queries get rows of a gateway, step by step, in turns.
                 below it, or reading the one before
     equal       readers with one filter each, `k = c`; every changed row passes one of them
     between     likewise, `k >= c AND k < c + 1`
-    asked       likewise, of a form that no index knows: `k + 0 = c`
+    expression  likewise, `k + 0 = c`
+    function    likewise, `ABS(k) >= c AND ABS(k) < c + 1`
+    columns     likewise, `k - n / 100 = c`, with n below 100
+    prefix      likewise, `CAST(k AS TEXT) || '/' LIKE 'c/%'`
+    either      likewise, `k = c OR n = -c - 1`
+    same        likewise, but all filters are `CAST(k AS TEXT) LIKE '%x%'`, which no row passes
+    asked       likewise, of a form that is evaluated for each: `'/' || CAST(k AS TEXT) || '/' LIKE
+                '%/c/%'`
 
     us/step     time of receiving one changed row a relation, and of the step (median)
     rows        that operators and channels of the site hold
@@ -35,7 +42,7 @@ from msgspec.structs import replace
 from gateway.__main__ import COLLECTIONS
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing.fed_bundles import Leaves, bundle_over
-from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -62,7 +69,23 @@ QUERIES = 10
 TURN = 20
 """Steps of one base before it is the turn of the next."""
 HELD = ("state_rows", "rows_held")
-BELOW = ("equal", "between", "asked")
+BELOW = (
+    "equal",
+    "between",
+    "expression",
+    "function",
+    "columns",
+    "prefix",
+    "either",
+    "same",
+    "asked",
+)
+K = Column(0, "k", DataType.INTEGER)
+N = Column(1, "n", DataType.INTEGER)
+DIGITS = Call("CAST", (K,), DataType.TEXT)
+SLASH = Literal("/", DataType.TEXT)
+BEFORE_SLASH = Call("||", (DIGITS, SLASH), DataType.TEXT)
+IN_SLASHES = Call("||", (SLASH, BEFORE_SLASH), DataType.TEXT)
 
 
 def number(value: int) -> Literal:
@@ -70,9 +93,9 @@ def number(value: int) -> Literal:
     return Literal(value, DataType.INTEGER)
 
 
-def compared(name: str, column: int, value: int) -> Call:
-    """Return a comparison of a column with a number."""
-    return Call(name, (Column(column, "x", DataType.INTEGER), number(value)), DataType.BOOLEAN)
+def compared(name: str, left: Expression, value: int) -> Call:
+    """Return a comparison of an expression with a number."""
+    return Call(name, (left, number(value)), DataType.BOOLEAN)
 
 
 def over(name: str, plan: Callable[[Plan], Plan], owner: FragmentBundle | None) -> FragmentBundle:
@@ -88,7 +111,7 @@ def node(*, shared: bool) -> list[FragmentBundle]:
     join = replace(over("q0", lambda leaf: leaf, None), silent=True)
 
     def counted(bound: int) -> Callable[[Plan], Plan]:
-        return lambda leaf: Aggregate(Filter(leaf, compared(">=", 1, bound)), (1,), (COUNT,))
+        return lambda leaf: Aggregate(Filter(leaf, compared(">=", N, bound)), (1,), (COUNT,))
 
     readers = [over(f"q{i}", counted(i), join) for i in range(1, QUERIES + 1)]
     return [join, *readers] if shared else [replace(reader, feeds=()) for reader in readers]
@@ -98,10 +121,46 @@ def chain(*, shared: bool) -> list[FragmentBundle]:
     """Return four queries of which each goes on from the one before."""
     join = over("q1", lambda leaf: leaf, None)
     counts = over("q2", lambda leaf: Aggregate(leaf, (1,), (COUNT,)), join)
-    some = over("q3", lambda leaf: Filter(leaf, compared(">", 1, 1)), counts)
+    some = over("q3", lambda leaf: Filter(leaf, compared(">", N, 1)), counts)
     most = over("q4", lambda leaf: Aggregate(leaf, (), (MOST,)), some)
     found = [join, counts, some, most]
     return found if shared else [replace(bundle, feeds=()) for bundle in found]
+
+
+def filter_of(kind: str, value: int) -> Call:
+    """Return the filter of the reader of a number."""
+    match kind:
+        case "equal":
+            return compared("=", K, value)
+        case "between":
+            return both(compared(">=", K, value), compared("<", K, value + 1))
+        case "expression":
+            return compared("=", Call("+", (K, number(0)), K.dtype), value)
+        case "function":
+            size = Call("ABS", (K,), K.dtype)
+            return both(compared(">=", size, value), compared("<", size, value + 1))
+        case "columns":
+            none = Call("/", (N, number(100)), K.dtype)
+            return compared("=", Call("-", (K, none), K.dtype), value)
+        case "prefix":
+            return like(BEFORE_SLASH, f"{value}/%")
+        case "either":
+            parts = (compared("=", K, value), compared("=", N, -value - 1))
+            return Call("OR", parts, DataType.BOOLEAN)
+        case "same":
+            return like(DIGITS, "%x%")
+        case _:
+            return like(IN_SLASHES, f"%/{value}/%")
+
+
+def both(*parts: Expression) -> Call:
+    """Return a conjunction."""
+    return Call("AND", parts, DataType.BOOLEAN)
+
+
+def like(text: Expression, pattern: str) -> Call:
+    """Return a comparison of a text with a pattern."""
+    return Call("LIKE", (text, Literal(pattern, DataType.TEXT)), DataType.BOOLEAN)
 
 
 def readers(kind: str, count: int) -> list[FragmentBundle]:
@@ -109,15 +168,7 @@ def readers(kind: str, count: int) -> list[FragmentBundle]:
     node = replace(bundle_over("q0", LEFT, Leaves({}, ("gw",))), silent=True)
 
     def one(value: int) -> Callable[[Plan], Plan]:
-        match kind:
-            case "equal":
-                test = compared("=", 0, value)
-            case "between":
-                ends = (compared(">=", 0, value), compared("<", 0, value + 1))
-                test = Call("AND", ends, DataType.BOOLEAN)
-            case _:
-                sum_ = Call("+", (Column(0, "k", DataType.INTEGER), number(0)), DataType.INTEGER)
-                test = Call("=", (sum_, number(value)), DataType.BOOLEAN)
+        test = filter_of(kind, value)
         return lambda leaf: Filter(leaf, test)
 
     return [node, *(over(f"q{i + 1}", one(i), node) for i in range(count))]
@@ -247,11 +298,11 @@ def main() -> int:
         times = f["alone_us"] / f["shared_us"]  # type: ignore[operator]
         print(f"{name:8} {f['alone_us']:9.0f} {f['shared_us']:8.0f} {times:6.1f}", end="")
         print(f" {f['alone_rows']:11} {f['shared_rows']:8}")
-    print(f"\n{'':8} {'readers':>8} {'us/step':>9} {'times':>7} {'KB each':>8} {'ms each':>8}")
+    print(f"\n{'':10} {'readers':>8} {'us/step':>9} {'times':>7} {'KB each':>8} {'ms each':>8}")
     for f in thin:
         one = next(g for g in thin if g["kind"] == f["kind"])
         times = f["us"] / one["us"]  # type: ignore[operator]
-        print(f"{f['kind']:8} {f['readers']:8} {f['us']:9.0f} {times:7.1f}", end="")
+        print(f"{f['kind']:10} {f['readers']:8} {f['us']:9.0f} {times:7.1f}", end="")
         print(f" {f['kb']:8.1f} {f['install_ms']:8.2f}")
     return 0
 

@@ -18,9 +18,11 @@ from deploy.calibration.rounds import (
 )
 from deploy.calibration.workloads import GROUPS, JOIN, PASSED, PLAIN, SILENT, Workload
 from stream_engine.exchange.filter_bank import FilterBank
+from streamsql.algebra.expressions import Column
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.wire.bundles.needed_rows import OneOf, RowCondition, Within
+from streamsql.data.types import DataType
+from streamsql.wire.bundles.needed_rows import OneOf, RowCondition, Within, term_of
 
 FEW, MANY = 10, 100
 """Readings of a step, each of another device."""
@@ -28,10 +30,11 @@ STEPS: Mapping[int, int] = {FEW: 8, MANY: 2}
 """Of each size in a round."""
 ROWS = 1_000
 """Among which readers are looked up; none needs one of them."""
+_NUMBER = term_of(Column(1, "number", DataType.INTEGER))
 CONDITIONS: tuple[RowCondition, ...] = (
-    OneOf(1, frozenset((-1,))),
-    Within(1, low=(ROWS, 0)),
-    Within(1, low=(ROWS, 0), high=(2 * ROWS, 0)),
+    OneOf(_NUMBER, frozenset((-1,))),
+    Within(_NUMBER, low=(ROWS, 0)),
+    Within(_NUMBER, low=(ROWS, 0), high=(2 * ROWS, 0)),
 )
 
 

@@ -3,8 +3,8 @@
 A site looks at each row for a reader that drops some at once, and the reader takes no step for a
 change of which it needs nothing (`stream_engine/exchange/fed_port.py`). To look a reader up by a
 constant takes as long as to evaluate its predicate: 0.02 µs a row each, of a hundred at once. Only
-one of the readers that are looked up by one column pays for that: a row is looked up for all of
-them at once.
+one of the readers that are looked up by one value, of a column or another expression, pays for
+that: a row is looked up for all of them at once.
 """
 
 from collections.abc import Iterator, Sequence

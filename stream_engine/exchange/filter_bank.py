@@ -1,18 +1,31 @@
 """Readers of one relation by their conditions: who may need a row, without asking all of them."""
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import count
-from math import isnan
-from typing import Any, TypeGuard
+from operator import itemgetter
+from typing import Any
 
 from stream_engine.exchange.bound_pairs import BoundPairs
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.delta import Delta
-from streamsql.data.types import Value
-from streamsql.wire.bundles.needed_rows import Bound, OneOf, RowCondition, Within
+from streamsql.data.types import Row, Value
+from streamsql.errors import FederationError
+from streamsql.wire.bundles.needed_rows import (
+    Bound,
+    OneOf,
+    RowCondition,
+    Term,
+    Within,
+    branches,
+)
+
+FAILURES = (ArithmeticError, FederationError, LookupError, RuntimeError, TypeError, ValueError)
+"""Errors with which an expression may fail."""
 
 FEW = 4
-"""Conditions with bounds of a column that are compared one by one, where these are all there are.
+"""Conditions with bounds of a term that are compared one by one, where these are all there are.
 
 Of a hundred rows each then takes 0.03 µs a row; a sorted list takes 0.2 µs and a tree 0.5 µs, for
 all. Of a change of one row four take as long either way.
@@ -21,70 +34,66 @@ all. Of a change of one row four take as long either way.
 _Side = list[tuple[Bound, int, str]]
 """A bound, whether it is in (see `Within`), and the name of the condition, sorted."""
 
+_Valued = list[tuple[Row, int, Any]]
+"""Rows with their weights and the values of a term, none of them NULL or NaN."""
+
 
 class FilterBank:
     """Finds the readers whose condition a row fulfils.
 
-    Readers of equal conditions are one entry, and get one part of a change. Conditions of equality
+    Readers of equal conditions are one entry, and get one part of a change. A term of conditions, a
+    column or another expression, is evaluated once a row for all of them. Conditions of equality
     are found by hash, those with one bound in a sorted list, those with two in a tree; a few with
-    bounds are compared one by one. Nobody needs a row for a condition on a value that is NULL or
-    NaN.
+    bounds are compared one by one. One with branches is found by each of these. Nobody needs a row
+    for a condition on a value that is NULL or NaN. A row for which a term fails goes to all readers
+    that are found by the term: their filters fail, too, or do not ask for it.
 
-    State: one entry a condition and value, and one a reader. Work: of a change, O(columns with
-    conditions * log conditions) a row; O(conditions found) for all rows together that are equal to
-    the same values or between the same bounds; one copy of a row for each different part. Of a new
+    State: one entry a condition, branch and value, and one a reader. Work: of a change, O(terms *
+    log conditions) a row; O(conditions found) for all rows together that are equal to the same
+    values or between the same bounds; one copy of a row for each different part. Of a new
     condition, amortised, O(log conditions) comparisons.
     """
 
     def __init__(self) -> None:
-        self._conditions: dict[str, RowCondition] = {}
+        self._by_reader: dict[str, _Alike] = {}
         self._alike: dict[RowCondition, _Alike] = {}
-        self._equal: dict[int, dict[Value, dict[_Alike, None]]] = {}
-        self._bounds: dict[int, _ColumnBounds] = {}
+        self._terms: dict[Term, _TermReaders] = {}
         self._count = count()
 
     def __len__(self) -> int:
         """Return the number of readers."""
-        return len(self._conditions)
+        return len(self._by_reader)
 
     def add(self, reader: str, condition: RowCondition) -> None:
-        """Add a reader that is not there."""
-        self._conditions[reader] = condition
+        """Add a reader that is not there.
+
+        Raises:
+            InternalError: The condition calls a function that is unknown here.
+        """
         alike = self._alike.get(condition)
-        if alike is not None:
-            alike.readers[reader] = None
-            return
-        alike = self._alike[condition] = _Alike(str(next(self._count)), {reader: None})
-        if isinstance(condition, OneOf):
-            by_value = self._equal.setdefault(condition.column, {})
-            for value in condition.values:
-                by_value.setdefault(value, {})[alike] = None
-        else:
-            self._bounds.setdefault(condition.column, _ColumnBounds()).add(alike, condition)
+        if alike is None:
+            alike = self._alike[condition] = _Alike(str(next(self._count)), condition)
+            for number, branch in enumerate(branches(condition)):
+                if branch.term not in self._terms:
+                    self._terms[branch.term] = _TermReaders(branch.term)
+                self._terms[branch.term].add(alike, number, branch)
+        alike.readers[reader] = None
+        self._by_reader[reader] = alike
 
     def remove(self, reader: str) -> None:
         """Remove a reader; nothing happens if it is not there."""
-        condition = self._conditions.pop(reader, None)
-        if condition is None:
+        alike = self._by_reader.pop(reader, None)
+        if alike is None:
             return
-        alike = self._alike[condition]
         del alike.readers[reader]
         if alike.readers:
             return
-        del self._alike[condition]
-        if isinstance(condition, OneOf):
-            by_value = self._equal[condition.column]
-            for value in condition.values:
-                del by_value[value][alike]
-                if not by_value[value]:
-                    del by_value[value]
-            if not by_value:
-                del self._equal[condition.column]
-        else:
-            bounds = self._bounds[condition.column]
-            bounds.remove(alike, condition)
-            if bounds.is_empty:
-                del self._bounds[condition.column]
+        del self._alike[alike.condition]
+        for number, branch in enumerate(branches(alike.condition)):
+            term = self._terms[branch.term]
+            term.remove(alike, number, branch)
+            if term.is_empty:
+                del self._terms[branch.term]
 
     def parts(self, delta: Delta) -> list[tuple[Collection[str], Delta]]:
         """Return readers with the rows of a change that each of them may need.
@@ -92,36 +101,19 @@ class FilterBank:
         No reader is named twice, and nobody may alter a part.
         """
         found: dict[_Alike, list[Delta]] = {}
-        parts: dict[_Alike, Delta] = {}
-        for column, by_value in self._equal.items():
-            for value, rows in _by_value(column, delta, by_value).items():
-                for alike in by_value[value]:
+        for term in self._terms.values():
+            for those, rows in term.found(delta):
+                for alike in those:
                     found.setdefault(alike, []).append(rows)
-        for column, bounds in self._bounds.items():
-            if bounds.are_few:
-                parts.update(bounds.each(column, delta))
-                continue
-            for near, rows in bounds.above_or_below(column, delta):
-                for alike in near:
-                    found.setdefault(alike, []).append(rows)
-            parts.update(bounds.between(column, delta))
         added: dict[tuple[int, ...], Delta] = {}
-        parts.update({alike: _sum(groups, added) for alike, groups in found.items()})
-        return [(alike.readers, part) for alike, part in parts.items()]
-
-
-def _by_value(column: int, delta: Delta, wanted: Container[Value]) -> dict[Value, Delta]:
-    """Return the rows that have one of some values in a column, by value."""
-    groups: dict[Value, Delta] = {}
-    for row, weight in delta.items():
-        value = row[column]
-        if value in wanted:
-            groups.setdefault(value, {})[row] = weight
-    return groups
+        return [(alike.readers, _sum(groups, added)) for alike, groups in found.items()]
 
 
 def _sum(groups: Sequence[Delta], added: dict[tuple[int, ...], Delta]) -> Delta:
-    """Return groups of rows as one; the same groups give the same object, one group itself."""
+    """Return groups of rows as one, each row once.
+
+    The same groups give the same object, one group itself.
+    """
     if len(groups) == 1:
         return groups[0]
     key = tuple(map(id, groups))
@@ -134,17 +126,91 @@ def _sum(groups: Sequence[Delta], added: dict[tuple[int, ...], Delta]) -> Delta:
 
 
 class _Alike:
-    """The readers of one condition, and a name of the condition."""
+    """The readers of one condition, and a name of it."""
 
-    __slots__ = ("name", "readers")
+    __slots__ = ("condition", "name", "readers")
 
-    def __init__(self, name: str, readers: dict[str, None]) -> None:
+    def __init__(self, name: str, condition: RowCondition) -> None:
         self.name = name
-        self.readers = readers
+        self.condition = condition
+        self.readers: dict[str, None] = {}
 
 
-class _ColumnBounds:
-    """The bounds of one column."""
+_Found = Iterator[tuple[Iterable[_Alike], Delta]]
+"""Conditions with rows for which they hold."""
+
+
+class _TermReaders:
+    """The conditions that are found by one term."""
+
+    __slots__ = ("_alike", "_bounds", "_equal", "_value")
+
+    def __init__(self, term: Term) -> None:
+        match term.expression:
+            case Column(position=position):
+                self._value: Callable[[Row], Any] = itemgetter(position)
+            case computed:
+                self._value = compile_expression(computed)
+        self._equal: dict[Value, dict[_Alike, None]] = {}
+        self._bounds = _TermBounds()
+        self._alike: dict[_Alike, int] = {}  # how many branches of each there are
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._alike
+
+    def add(self, alike: _Alike, number: int, condition: OneOf | Within) -> None:
+        self._alike[alike] = self._alike.get(alike, 0) + 1
+        if isinstance(condition, Within):
+            self._bounds.add(f"{alike.name}/{number}", alike, condition)
+            return
+        for value in condition.values:
+            self._equal.setdefault(value, {})[alike] = None
+
+    def remove(self, alike: _Alike, number: int, condition: OneOf | Within) -> None:
+        self._alike[alike] -= 1
+        if not self._alike[alike]:
+            del self._alike[alike]
+        if isinstance(condition, Within):
+            self._bounds.remove(f"{alike.name}/{number}", condition)
+            return
+        for value in condition.values:
+            del self._equal[value][alike]
+            if not self._equal[value]:
+                del self._equal[value]
+
+    def found(self, delta: Delta) -> _Found:
+        """Yield conditions with the rows for which they hold, perhaps in groups."""
+        try:
+            values = list(map(self._value, delta))
+        except FAILURES:
+            delta, values, failed = self._one_by_one(delta)
+            yield self._alike, failed
+        if self._equal:
+            groups: dict[Value, Delta] = {}
+            for value, item in zip(values, delta.items(), strict=True):
+                if value in self._equal:
+                    groups.setdefault(value, {})[item[0]] = item[1]
+            for value, rows in groups.items():
+                yield self._equal[value], rows
+        if self._bounds:
+            yield from self._bounds.found(delta, values)
+
+    def _one_by_one(self, delta: Delta) -> tuple[Delta, list[Any], Delta]:
+        """Return the rows with a value, their values, and the other rows."""
+        valued, values, failed = Delta(), list[Any](), Delta()
+        for row, weight in delta.items():
+            try:
+                values.append(self._value(row))
+            except FAILURES:
+                failed[row] = weight
+            else:
+                valued[row] = weight
+        return valued, values, failed
+
+
+class _TermBounds:
+    """The bounds of one term."""
 
     __slots__ = ("_alike", "_conditions", "_high", "_low", "_pairs")
 
@@ -153,28 +219,20 @@ class _ColumnBounds:
         self._high: _Side = []
         self._pairs = BoundPairs()
         self._alike: dict[str, _Alike] = {}
-        self._conditions: dict[_Alike, Within] = {}
+        self._conditions: dict[str, Within] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        return not self._alike
+    def __len__(self) -> int:
+        """Return the number of conditions."""
+        return len(self._alike)
 
     @property
     def are_few(self) -> bool:
         return len(self._alike) <= FEW
 
-    def each(self, column: int, delta: Delta) -> dict[_Alike, Delta]:
-        """Return conditions with the rows for which they hold, compared one by one."""
-        found = (
-            (alike, _within(condition, column, delta))
-            for alike, condition in self._conditions.items()
-        )
-        return {alike: rows for alike, rows in found if rows}
-
-    def add(self, alike: _Alike, condition: Within) -> None:
-        low, high, name = condition.low, condition.high, alike.name
+    def add(self, name: str, alike: _Alike, condition: Within) -> None:
+        low, high = condition.low, condition.high
         self._alike[name] = alike
-        self._conditions[alike] = condition
+        self._conditions[name] = condition
         if low is not None and high is not None:
             self._pairs.add(name, low, high)
         elif low is not None:
@@ -182,10 +240,10 @@ class _ColumnBounds:
         elif high is not None:
             insort(self._high, (*high, name))
 
-    def remove(self, alike: _Alike, condition: Within) -> None:
-        low, high, name = condition.low, condition.high, alike.name
+    def remove(self, name: str, condition: Within) -> None:
+        low, high = condition.low, condition.high
         del self._alike[name]
-        del self._conditions[alike]
+        del self._conditions[name]
         if low is not None and high is not None:
             self._pairs.remove(name)
         elif low is not None:
@@ -193,7 +251,25 @@ class _ColumnBounds:
         elif high is not None:
             del self._high[bisect_left(self._high, (*high, name))]
 
-    def above_or_below(self, column: int, delta: Delta) -> Iterator[tuple[list[_Alike], Delta]]:
+    def found(self, delta: Delta, values: Sequence[Any]) -> _Found:
+        """Yield conditions with the rows for which they hold; values of the term in order."""
+        both = zip(values, delta.items(), strict=True)
+        # NULL and NaN have no order; NaN alone differs from itself.
+        valued = [(row, n, v) for v, (row, n) in both if v is not None and v == v]  # noqa: PLR0124
+        if self.are_few:
+            yield from self.each(valued)
+        else:
+            yield from self._above_or_below(valued)
+            yield from self._between(valued)
+
+    def each(self, valued: _Valued) -> _Found:
+        """Yield conditions with the rows for which they hold, compared one by one."""
+        for name, condition in self._conditions.items():
+            rows = _within(condition, valued)
+            if rows:
+                yield (self._alike[name],), rows
+
+    def _above_or_below(self, valued: _Valued) -> _Found:
         """Yield conditions of one bound with rows for which they hold; no row comes twice.
 
         Rows between the same bounds come together: 300 values under five bounds take a seventh of
@@ -203,53 +279,38 @@ class _ColumnBounds:
         if not (lows or highs):
             return
         groups: dict[tuple[int, int], Delta] = {}
-        for row, weight in delta.items():
-            value = row[column]
-            if _has_order(value):
-                place = (bisect_left(lows, (value, 1)), bisect_left(highs, (value, 1)))
-                groups.setdefault(place, {})[row] = weight
+        for row, weight, value in valued:
+            place = (bisect_left(lows, (value, 1)), bisect_left(highs, (value, 1)))
+            groups.setdefault(place, {})[row] = weight
         for (low, high), rows in groups.items():
             names = [name for _bound, _in, name in (*lows[:low], *highs[high:])]
             yield [self._alike[name] for name in names], rows
 
-    def between(self, column: int, delta: Delta) -> dict[_Alike, Delta]:
-        """Return the conditions of two bounds with the rows for which they hold."""
+    def _between(self, valued: _Valued) -> _Found:
+        """Yield the conditions of two bounds with the rows for which they hold."""
         found: dict[str, Delta] = {}
         if self._pairs:
             around: dict[Bound, list[str]] = {}
-            for row, weight in delta.items():
-                value = row[column]
-                if not _has_order(value):
-                    continue
+            for row, weight, value in valued:
                 names = around.get(value)
                 if names is None:
                     names = around[value] = list(self._pairs.around(value))
                 for name in names:
                     found.setdefault(name, {})[row] = weight
-        return {self._alike[name]: part for name, part in found.items()}
+        for name, part in found.items():
+            yield (self._alike[name],), part
 
 
-def _has_order(value: Value) -> TypeGuard[Bound]:
-    """Return whether a value is neither NULL nor NaN."""
-    return value is not None and not (type(value) is float and isnan(value))
-
-
-def _within(condition: Within, column: int, rows: Delta) -> Delta:
+def _within(condition: Within, valued: _Valued) -> Delta:
     """Return the rows between the bounds of a condition."""
-    low: Any  # values of the column have an order with the bounds (see `needed_rows`)
+    low: Any  # values of the term have an order with the bounds (see `needed_rows`)
     high: Any
     if condition.low is not None:
         low, is_out = condition.low
-        rows = (
-            {row: n for row, n in rows.items() if (v := row[column]) is not None and v > low}
-            if is_out
-            else {row: n for row, n in rows.items() if (v := row[column]) is not None and v >= low}
-        )
-    if condition.high is not None:
-        high, is_in = condition.high
-        rows = (
-            {row: n for row, n in rows.items() if (v := row[column]) is not None and v <= high}
-            if is_in
-            else {row: n for row, n in rows.items() if (v := row[column]) is not None and v < high}
-        )
-    return rows
+        valued = [e for e in valued if e[2] > low] if is_out else [e for e in valued if e[2] >= low]
+    if condition.high is None:
+        return {row: weight for row, weight, _value in valued}
+    high, is_in = condition.high
+    if is_in:
+        return {row: weight for row, weight, value in valued if value <= high}
+    return {row: weight for row, weight, value in valued if value < high}

@@ -63,6 +63,18 @@ def conjuncts(predicate: Expression | None) -> list[Expression]:
             return [predicate]
 
 
+def disjuncts(predicate: Expression) -> list[Expression]:
+    """Split a predicate at its top-level ORs."""
+    found, waiting = list[Expression](), [predicate]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == "OR":
+            waiting.extend(part.arguments[::-1])
+        else:
+            found.append(part)
+    return found
+
+
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield the expression and everything below it."""
     waiting = [expression]

@@ -1,14 +1,18 @@
-"""The rows of a fragment that a plan does not drop at once, and one column to find them by.
+"""The rows of a fragment that a plan does not drop at once, and values to find them by.
 
-Sites look readers up by it (`stream_engine/exchange/filter_bank.py`), and the optimizer prices what
-a reader is asked for (`federated_optimizer/costs/handed_rows.py`).
+Sites look readers up by these (`stream_engine/exchange/filter_bank.py`), and the optimizer prices
+what a reader is asked for (`federated_optimizer/costs/handed_rows.py`).
+
+A value is that of a column, or of any expression over a row, such as `a - b` or `LOWER(s)`: it is
+computed once for all readers that compare it with constants. `s LIKE 'ab%'` is a range of texts.
 
 Comparisons are those of generated code (`scalar_functions.scalar`): of Python's values, never TRUE
 for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 
@@ -19,10 +23,13 @@ from streamsql.algebra.expressions import (
     Literal,
     conjunction,
     conjuncts,
+    disjuncts,
+    map_columns,
     substituted,
     walk,
 )
 from streamsql.algebra.operators import Filter, Plan, Project, RemoteSource
+from streamsql.algebra.scalar_functions.like_patterns import like_pattern
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -32,33 +39,76 @@ Bound = bool | int | float | str
 MAX_LISTED = 1_000
 """Values of an IN list by which rows are looked up; for a longer one each row is looked at."""
 
+MAX_BRANCHES = 20
+"""Branches of a disjunction by which rows are looked up: each is an entry of a bank."""
+
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMBERS = (DataType.INTEGER, DataType.DOUBLE, DataType.TIMESTAMP, DataType.INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """The column has one of some values; none is NaN."""
+class Term:
+    """An expression over a row, by whose value readers are found.
 
-    column: int
+    Attributes:
+        text: Equal for equal expressions only. Expressions themselves are equal if one has 0.0 and
+            the other -0.0, but what is computed of these differs.
+        expression: Without names of columns.
+    """
+
+    text: str
+    expression: Expression = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The term has one of some values; none is NaN."""
+
+    term: Term
     values: frozenset[Bound]
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The column is above and below bounds, or there is only one; none is NaN.
+    """The term is above and below bounds, or there is only one; none is NaN.
 
     Attributes:
         low: The value and 0 if it is in, 1 if not; None: there is no such bound.
         high: The value and 1 if it is in, 0 if not; None: there is no such bound.
     """
 
-    column: int
+    term: Term
     low: tuple[Bound, int] | None = None
     high: tuple[Bound, int] | None = None
 
 
-RowCondition = OneOf | Within
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of several conditions holds."""
+
+    branches: tuple[OneOf | Within, ...]
+
+
+RowCondition = OneOf | Within | AnyOf
+
+Way = tuple[type[OneOf | Within], Term]
+"""Rows are found by a kind of condition on a term."""
+
+
+def branches(condition: RowCondition) -> tuple[OneOf | Within, ...]:
+    """Return the conditions of which one has to hold."""
+    return condition.branches if isinstance(condition, AnyOf) else (condition,)
+
+
+def ways(condition: RowCondition) -> frozenset[Way]:
+    """Return how rows are found for which a condition may hold."""
+    return frozenset((type(branch), branch.term) for branch in branches(condition))
+
+
+def term_of(expression: Expression) -> Term:
+    """Return the term of an expression: the same for the same positions and constants."""
+    unnamed = map_columns(expression, lambda c: Column(c.position, "", c.dtype))
+    return Term(sys.intern(repr(unnamed)), unnamed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,30 +185,51 @@ def looked_up(predicates: Iterable[Expression], schema: Schema) -> LookedUp:
         schema: The columns of the rows.
     """
     plain = [p for p in predicates if all(_is_plain(schema, part) for part in walk(p))]
-    conditions = [_condition(predicate) for predicate in plain]
-    chosen = _chosen([condition for condition in conditions if condition])
+    found = [_found(predicate) for predicate in plain]
+    chosen = _chosen([each.condition for each in found if each])
     by, rest = list[Expression](), list[Expression]()
-    for predicate, condition in zip(plain, conditions, strict=True):
-        (by if _covers(chosen, condition) else rest).append(predicate)
+    for predicate, each in zip(plain, found, strict=True):
+        (by if _covers(chosen, each) else rest).append(predicate)
     return LookedUp(chosen, by, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A condition that holds wherever a predicate is TRUE.
+
+    Attributes:
+        is_exact: Whether the predicate is TRUE wherever the condition holds.
+    """
+
+    condition: RowCondition
+    is_exact: bool = True
 
 
 def _chosen(conditions: Sequence[RowCondition]) -> RowCondition | None:
     """Return the condition that few rows fulfil: a list of values, else bounds on both sides."""
-    lists = [condition for condition in conditions if isinstance(condition, OneOf)]
-    if lists:
-        return min(lists, key=lambda condition: len(condition.values))
+    others = [condition for condition in conditions if not isinstance(condition, Within)]
     bounds = [condition for condition in conditions if isinstance(condition, Within)]
-    joined = [_both(bounds, column) for column in dict.fromkeys(b.column for b in bounds)]
-    both = (c for c in joined if c.low is not None and c.high is not None)
-    return next(both, joined[0] if joined else None)
+    joined = [_both(bounds, term) for term in dict.fromkeys(b.term for b in bounds)]
+    return min([*others, *joined], key=_order, default=None)
 
 
-def _covers(chosen: RowCondition | None, other: RowCondition | None) -> bool:
-    """Whether the chosen condition holds only where another one of the same plan does."""
+def _order(condition: RowCondition) -> tuple[int, bool, int, bool]:
+    """Return an order in which conditions come first that few rows fulfil, and columns."""
+    each = branches(condition)
+    open_ended = [isinstance(b, Within) and (b.low is None or b.high is None) for b in each]
+    kind = 0 if all(isinstance(b, OneOf) for b in each) else 1 + any(open_ended)
+    values = sum(len(b.values) for b in each if isinstance(b, OneOf))
+    computed = any(isinstance(b.term.expression, Call) for b in each)
+    return kind, len(each) > 1, values, computed
+
+
+def _covers(chosen: RowCondition | None, other: _Found | None) -> bool:
+    """Whether the chosen condition holds only where another predicate of the plan is TRUE."""
+    if other is None or not other.is_exact:
+        return False
     if isinstance(chosen, Within):
-        return isinstance(other, Within) and chosen.column == other.column
-    return chosen is not None and chosen == other
+        return isinstance(other.condition, Within) and chosen.term == other.condition.term
+    return chosen == other.condition
 
 
 def readings(
@@ -191,57 +262,111 @@ def readings(
                 yield from readings(child, is_read)
 
 
-def _condition(predicate: Expression) -> RowCondition | None:
+def _found(predicate: Expression) -> _Found | None:
     match predicate:
         case Call(function="=" | "<" | "<=" | ">" | ">=" as name, arguments=(left, right)):
             match left, right:
-                case Column(), Literal():
+                case Column() | Call(), Literal():
                     return _comparison(left, name, right)
-                case Literal(), Column():
+                case Literal(), Column() | Call():
                     return _comparison(right, _TURNED[name], left)
                 case _:
                     return None
-        case Call(function="IN", arguments=(Column() as column, *candidates)):
-            return _one_of(column, candidates)
-        case Call(function="OR", arguments=parts):
-            return _any_of([_condition(part) for part in parts])
+        case Call(function="IN", arguments=(Column() | Call() as needle, *candidates)):
+            return _one_of(needle, candidates)
+        case Call(function="LIKE" | "LIKE ESCAPE", arguments=(Column() | Call() as text, *rest)):
+            return _like(text, rest)
+        case Call(function="OR"):
+            return _any_of(disjuncts(predicate))
+        case Call(function="AND"):
+            return _all_of(conjuncts(predicate))
         case _:
             return None
 
 
-def _comparison(column: Column, name: str, literal: Literal) -> RowCondition | None:
+def _comparison(compared: Expression, name: str, literal: Literal) -> _Found | None:
     value = literal.value
-    if value is None or not _is_comparable(column, value):
+    if value is None or not _is_comparable(compared, value):
         return None
+    term = term_of(compared)
     match name:
         case "=":
-            return OneOf(column.position, frozenset((value,)))
+            return _Found(OneOf(term, frozenset((value,))))
         case ">" | ">=":
-            return Within(column.position, low=(value, int(name == ">")))
+            return _Found(Within(term, low=(value, int(name == ">"))))
         case _:
-            return Within(column.position, high=(value, int(name == "<=")))
+            return _Found(Within(term, high=(value, int(name == "<="))))
 
 
-def _one_of(column: Column, candidates: Sequence[Expression]) -> OneOf | None:
+def _one_of(needle: Expression, candidates: Sequence[Expression]) -> _Found | None:
     values = [c.value for c in candidates if isinstance(c, Literal) and c.value is not None]
     literals = sum(isinstance(c, Literal) for c in candidates)
-    if literals < len(candidates) or not all(_is_comparable(column, v) for v in values):
+    if literals < len(candidates) or not all(_is_comparable(needle, v) for v in values):
         return None
     # A value takes 340 bytes in a bank; to evaluate a list takes no longer than to look it up.
     found = frozenset(values)
-    return OneOf(column.position, found) if len(found) <= MAX_LISTED else None
+    return _Found(OneOf(term_of(needle), found)) if len(found) <= MAX_LISTED else None
 
 
-def _any_of(parts: Sequence[RowCondition | None]) -> OneOf | None:
-    """Return a condition that holds where one of several does, if all list values of a column."""
-    values: set[Bound] = set()
-    columns = set()
+def _like(text: Expression, rest: Sequence[Expression]) -> _Found | None:
+    """Return the texts with the beginning of a pattern; None if it has none."""
+    written = [part.value for part in rest if isinstance(part, Literal)]
+    constants = [value for value in written if isinstance(value, str)]
+    pattern = like_pattern(*constants) if len(constants) == len(rest) else None
+    if pattern is None or text.dtype != DataType.TEXT:
+        return None
+    characters = pattern.head.characters
+    wildcard = characters.index(None) if None in characters else len(characters)
+    prefix = "".join(c for c in characters[:wildcard] if c is not None)
+    is_whole = wildcard == len(characters)
+    if pattern.tail is None and is_whole:
+        return _Found(OneOf(term_of(text), frozenset((prefix,))))
+    behind = _behind(prefix)
+    if behind is None:
+        return None
+    begins = pattern.tail is not None and not (pattern.middle or pattern.tail.characters)
+    return _Found(Within(term_of(text), (prefix, 0), (behind, 0)), is_whole and begins)
+
+
+def _behind(prefix: str) -> str | None:
+    """Return the first text behind all that begin with a prefix; None if there is none.
+
+    Texts are ordered by their code points, as Python's are.
+    """
+    kept = prefix.rstrip(chr(sys.maxunicode))
+    return kept[:-1] + chr(ord(kept[-1]) + 1) if kept else None
+
+
+def _any_of(parts: Sequence[Expression]) -> _Found | None:
+    """Return a condition that holds where one of several does; lists of one term are joined."""
+    values: dict[Term, set[Bound]] = {}
+    others: dict[Within, None] = {}
+    is_exact = True
     for part in parts:
-        if not isinstance(part, OneOf):
+        found = _found(part)
+        if found is None:
             return None
-        columns.add(part.column)
-        values |= part.values
-    return OneOf(columns.pop(), frozenset(values)) if len(columns) == 1 else None
+        is_exact &= found.is_exact
+        for branch in branches(found.condition):
+            match branch:
+                case OneOf():
+                    values.setdefault(branch.term, set()).update(branch.values)
+                case Within():
+                    others[branch] = None
+    lists = [OneOf(term, frozenset(listed)) for term, listed in values.items()]
+    every: tuple[OneOf | Within, ...] = (*lists, *others)
+    if len(every) > MAX_BRANCHES or sum(map(len, values.values())) > MAX_LISTED:
+        return None
+    return _Found(every[0] if len(every) == 1 else AnyOf(every), is_exact)
+
+
+def _all_of(parts: Sequence[Expression]) -> _Found | None:
+    """Return a condition that holds where all of several do, in a disjunction."""
+    found = [_found(part) for part in parts]
+    chosen = _chosen([each.condition for each in found if each])
+    if chosen is None:
+        return None
+    return _Found(chosen, all(_covers(chosen, each) for each in found))
 
 
 def _is_plain(schema: Schema, part: Expression) -> bool:
@@ -256,24 +381,20 @@ def _is_plain(schema: Schema, part: Expression) -> bool:
             return True
 
 
-def _is_comparable(column: Column, value: Bound) -> bool:
-    """Whether a constant is of the kind that the column's values have, and equals itself."""
-    if column.dtype == DataType.TEXT:
+def _is_comparable(compared: Expression, value: Bound) -> bool:
+    """Whether a constant is of the kind that an expression's values have, and equals itself."""
+    if compared.dtype == DataType.TEXT:
         return isinstance(value, str)
-    if column.dtype == DataType.BOOLEAN:
+    if compared.dtype == DataType.BOOLEAN:
         return isinstance(value, bool)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return column.dtype in _NUMBERS and is_number and not is_nan(value)
+    if isinstance(value, bool | str) or compared.dtype not in _NUMBERS:
+        return False
+    return not isnan(value)
 
 
-def is_nan(value: Bound) -> bool:
-    """Return whether a value differs from itself: no comparison with it is TRUE, but `<>`."""
-    return isinstance(value, float) and isnan(value)
-
-
-def _both(bounds: Iterable[Within], column: int) -> Within:
-    """Return the narrowest bounds of a column."""
-    of_column = [bound for bound in bounds if bound.column == column]
-    lows = [bound.low for bound in of_column if bound.low is not None]
-    highs = [bound.high for bound in of_column if bound.high is not None]
-    return Within(column, max(lows, default=None), min(highs, default=None))
+def _both(bounds: Iterable[Within], term: Term) -> Within:
+    """Return the narrowest bounds of a term."""
+    of_term = [bound for bound in bounds if bound.term == term]
+    lows = [bound.low for bound in of_term if bound.low is not None]
+    highs = [bound.high for bound in of_term if bound.high is not None]
+    return Within(term, max(lows, default=None), min(highs, default=None))

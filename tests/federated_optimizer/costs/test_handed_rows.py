@@ -28,17 +28,20 @@ LOOKED_UP = (
     f"{ALL} WHERE 3 > n AND t LIKE 'a%'",
     f"{ALL} WHERE k IN (1, 2)",
     f"{ALL} WHERE k = 1 OR k = 3",
+    f"{ALL} WHERE k + 0 = 1",
+    f"{ALL} WHERE k - n > 1",
+    f"{ALL} WHERE LOWER(t) LIKE 'a%'",
+    f"{ALL} WHERE k = 1 OR n = 3",
+    "SELECT x FROM (SELECT n + 1 AS x FROM r) q WHERE x = 2",
     "SELECT x FROM (SELECT n AS x, t FROM r) q WHERE x >= 2 AND t <> 'a'",
     "SELECT t, COUNT(*) AS c FROM r WHERE n < 5 GROUP BY t",
     "SELECT q.n FROM (SELECT k, n FROM r WHERE n = 3) q JOIN s ON q.k = s.k",
 )
 LOOKED_AT = (
     f"{ALL} WHERE k = n",
-    f"{ALL} WHERE k + 0 = 1",
-    f"{ALL} WHERE t LIKE 'a%'",
+    f"{ALL} WHERE t LIKE '%a'",
     f"{ALL} WHERE k <> 1",
-    f"{ALL} WHERE k = 1 OR n = 3",
-    "SELECT x FROM (SELECT n + 1 AS x FROM r) q WHERE x = 2",
+    f"{ALL} WHERE k = 1 OR n <> 3",
 )
 GIVEN_ALL = (
     ALL,

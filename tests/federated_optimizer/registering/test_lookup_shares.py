@@ -6,11 +6,15 @@ from federated_optimizer.registering.lookup_shares import LookupShares, lookups
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex, Found
 from federated_optimizer.testing_network import Network
-from streamsql.wire.bundles.needed_rows import OneOf, RowCondition, Within
+from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.data.types import DataType
+from streamsql.wire.bundles.needed_rows import AnyOf, OneOf, RowCondition, Within, term_of
 from tests.federated_optimizer.registering.test_computed_anew import CATALOG, TOPOLOGY, WIDE
 from tests.streamsql.from_text import bound_query
 
-BY_NUMBER, BY_TEXT = OneOf(2, frozenset((3,))), OneOf(0, frozenset(("m",)))
+NUMBER = term_of(Column(2, "k", DataType.INTEGER))
+BY_NUMBER = OneOf(NUMBER, frozenset((3,)))
+BY_TEXT = OneOf(term_of(Column(0, "mid", DataType.TEXT)), frozenset(("m",)))
 
 
 class Readers:
@@ -36,7 +40,7 @@ def test_the_first_pays_all_and_the_next_one_nothing() -> None:
     assert made.share("s.k = 3", BY_NUMBER) == 1.0
     reader = made.register(f"{WIDE} WHERE s.k = 4")
     (found,) = lookups(made.network.result(reader))
-    assert found == ("q1", "f0", OneOf, 2)
+    assert found == ("q1", "f0", (OneOf, NUMBER))
     assert made.share("s.k = 3", BY_NUMBER) == 0.0
     made.network.deregister(reader)
     assert made.share("s.k = 3", BY_NUMBER) == 1.0
@@ -44,7 +48,7 @@ def test_the_first_pays_all_and_the_next_one_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("where", "condition"),
-    [("s.mid = 'm'", BY_TEXT), ("s.k < 3", Within(2, high=(3, 0))), ("s.k < r.j", None)],
+    [("s.mid = 'm'", BY_TEXT), ("s.k < 3", Within(NUMBER, high=(3, 0))), ("s.k < r.j", None)],
 )
 def test_other_columns_and_other_ways_of_looking_up_are_paid(
     where: str, condition: RowCondition | None
@@ -52,6 +56,21 @@ def test_other_columns_and_other_ways_of_looking_up_are_paid(
     made = Readers()
     made.register(f"{WIDE} WHERE s.k = 4")
     assert made.share(where, condition) == 1.0
+
+
+def test_expressions_and_branches_are_shared_like_columns() -> None:
+    made = Readers()
+    made.register(f"{WIDE} WHERE s.k % 7 = 4")
+    reader = made.register(f"{WIDE} WHERE s.k = 4 OR s.mid = 'a'")
+    rest = Call("%", (NUMBER.expression, Literal(7, DataType.INTEGER)), DataType.INTEGER)
+    by_rest = OneOf(term_of(rest), frozenset((3,)))
+    assert made.share("s.k % 7 = 3", by_rest) == 0.0
+    either = AnyOf((BY_NUMBER, BY_TEXT))
+    assert made.share("s.k = 3 OR s.mid = 'm'", either) == 0.0
+    assert made.share("s.mid = 'm'", BY_TEXT) == 0.0, "it is looked up for a branch"
+    made.network.deregister(reader)
+    made.register(f"{WIDE} WHERE s.k = 4")
+    assert made.share("s.k = 3 OR s.mid = 'm'", either) == 1.0, "one branch has no other reader"
 
 
 def test_who_computes_the_same_for_another_constant_is_expected_to_read() -> None:
