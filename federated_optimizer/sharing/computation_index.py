@@ -337,7 +337,7 @@ def remaining_of(plan: Plan) -> int:
 
 
 def _in_order(candidates: Sequence[Candidate], rows: Rows) -> Iterator[Candidate]:
-    """Yield candidates, that to be tried first first.
+    """Yield candidates in the order in which they are to be tried.
 
     Rows of those that nobody can read are only estimated where no other one answers: of a chain of
     joins that took 40 % of registering.

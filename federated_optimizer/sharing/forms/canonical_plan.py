@@ -28,7 +28,6 @@ from streamsql.algebra.operators import (
     Plan,
     RecursiveReference,
     UnionAll,
-    is_open,
     transform_up,
     walk_plan,
     with_inputs,
@@ -181,8 +180,3 @@ def _renamed(plan: Fixpoint) -> Fixpoint:
     made = with_inputs(plan, inputs)
     assert isinstance(made, Fixpoint)  # noqa: S101
     return msgspec.structs.replace(made, name=name)
-
-
-def is_closed(plan: Plan) -> bool:
-    """Return whether a plan means the same wherever it stands: it reads no recursion around it."""
-    return not is_open(plan)
