@@ -15,9 +15,9 @@ One base site, whose queries get rows of a gateway, step by step, in turns.
     columns     likewise, `k - n / 100 = c`, with n below 100
     prefix      likewise, `CAST(k AS TEXT) || '/' LIKE 'c/%'`
     either      likewise, `k = c OR n = -c - 1`
-    same        likewise, but all filters are `CAST(k AS TEXT) LIKE '%x%'`, which no row passes
-    asked       likewise, of a form that is evaluated for each: `'/' || CAST(k AS TEXT) || '/' LIKE
-                '%/c/%'`
+    piece       likewise, `'/' || CAST(k AS TEXT) || '/' LIKE '%/c/%'`
+    same        likewise, but all filters are `n <> n + 0`, which no row passes
+    asked       likewise, of a form that is evaluated for each reader: `k - c = n - n`
 
     us/step     time of receiving one changed row a relation, and of the step (median)
     rows        that operators and channels of the site hold
@@ -77,6 +77,7 @@ BELOW = (
     "columns",
     "prefix",
     "either",
+    "piece",
     "same",
     "asked",
 )
@@ -147,10 +148,13 @@ def filter_of(kind: str, value: int) -> Call:
         case "either":
             parts = (compared("=", K, value), compared("=", N, -value - 1))
             return Call("OR", parts, DataType.BOOLEAN)
-        case "same":
-            return like(DIGITS, "%x%")
-        case _:
+        case "piece":
             return like(IN_SLASHES, f"%/{value}/%")
+        case "same":
+            return Call("<>", (N, Call("+", (N, number(0)), N.dtype)), DataType.BOOLEAN)
+        case _:
+            less = Call("-", (K, number(value)), K.dtype)
+            return Call("=", (less, Call("-", (N, N), N.dtype)), DataType.BOOLEAN)
 
 
 def both(*parts: Expression) -> Call:

@@ -1,9 +1,13 @@
-"""Pairs of bounds, and who has a value between theirs."""
+"""Pairs of bounds around a value, and pieces inside of a text: who has them."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
 
 from streamsql.wire.bundles.needed_rows import Bound
+
+_T = TypeVar("_T")
 
 _Low = tuple[Bound, int]
 _High = tuple[Bound, int]
@@ -11,6 +15,9 @@ _Pair = tuple[_Low, _High, str]
 
 MOST_RECENT = 64
 """Pairs that are compared one by one before they are put in order: that takes O(all)."""
+
+
+_SIZES = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 48, 64)
 
 
 class BoundPairs:
@@ -85,3 +92,66 @@ def _higher(first: _High | None, second: _High | None) -> _High | None:
     if first is None or second is None:
         return second if first is None else first
     return max(first, second)
+
+
+class TextPieces(Generic[_T]):
+    """Finds the pieces that a text contains, by hash at each of its places.
+
+    Pieces of many lengths are found by their beginnings, which have one of a few.
+
+    Work: O(size of the text * lengths of beginnings + pieces with a beginning that is found), or
+    O(pieces) searches of the text, whichever is less.
+    """
+
+    __slots__ = ("_begun", "_holders", "_sizes")
+
+    def __init__(self) -> None:
+        self._holders: dict[str, dict[_T, None]] = {}
+        self._begun: dict[str, dict[str, None]] = {}  # pieces by their beginnings
+        self._sizes = Counter[int]()  # of these beginnings
+
+    def __len__(self) -> int:
+        """Return the number of different pieces."""
+        return len(self._holders)
+
+    def __getitem__(self, piece: str) -> Iterable[_T]:
+        """Return who has a piece that is there."""
+        return self._holders[piece]
+
+    def add(self, piece: str, holder: _T) -> None:
+        """Add a piece of at least one character; nothing happens if the holder has it."""
+        if piece not in self._holders:
+            beginning = _beginning(piece)
+            self._holders[piece] = {}
+            if beginning not in self._begun:
+                self._begun[beginning] = {}
+                self._sizes[len(beginning)] += 1
+            self._begun[beginning][piece] = None
+        self._holders[piece][holder] = None
+
+    def remove(self, piece: str, holder: _T) -> None:
+        """Remove a piece of a holder who has it."""
+        del self._holders[piece][holder]
+        if self._holders[piece]:
+            return
+        beginning = _beginning(piece)
+        del self._holders[piece], self._begun[beginning][piece]
+        if not self._begun[beginning]:
+            del self._begun[beginning]
+            self._sizes[len(beginning)] -= 1
+            self._sizes += Counter()  # leaves out what is 0
+
+    def inside(self, text: str) -> Iterator[str]:
+        """Yield each piece that a text contains, once."""
+        if len(self._holders) <= len(text) * len(self._sizes):
+            yield from (piece for piece in self._holders if piece in text)
+            return
+        places = ((size, range(len(text) - size + 1)) for size in self._sizes)
+        for part in {text[at : at + size] for size, each in places for at in each}:
+            if part in self._begun:
+                yield from (piece for piece in self._begun[part] if piece in text)
+
+
+def _beginning(piece: str) -> str:
+    """Return as much of a piece as is looked up: 1 to 8, 10, 12, ... or 64 characters."""
+    return piece[: max(size for size in _SIZES if size <= len(piece))]

@@ -6,7 +6,7 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
-from stream_engine.exchange.bound_pairs import BoundPairs
+from stream_engine.exchange.bound_pairs import BoundPairs, TextPieces
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.delta import Delta
@@ -14,8 +14,10 @@ from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
 from streamsql.wire.bundles.needed_rows import (
     Bound,
+    Containing,
     OneOf,
     RowCondition,
+    Simple,
     Term,
     Within,
     branches,
@@ -43,15 +45,16 @@ class FilterBank:
 
     Readers of equal conditions are one entry, and get one part of a change. A term of conditions, a
     column or another expression, is evaluated once a row for all of them. Conditions of equality
-    are found by hash, those with one bound in a sorted list, those with two in a tree; a few with
-    bounds are compared one by one. One with branches is found by each of these. Nobody needs a row
-    for a condition on a value that is NULL or NaN. A row for which a term fails goes to all readers
-    that are found by the term: their filters fail, too, or do not ask for it.
+    are found by hash, those with one bound in a sorted list, those with two in a tree, pieces of
+    texts by hash at each place; a few with bounds are compared one by one. One with branches is
+    found by each of these. Nobody needs a row for a condition on a value that is NULL or NaN. A row
+    for which a term fails goes to all readers that are found by the term: their filters fail, too,
+    or do not ask for it.
 
     State: one entry a condition, branch and value, and one a reader. Work: of a change, O(terms *
-    log conditions) a row; O(conditions found) for all rows together that are equal to the same
-    values or between the same bounds; one copy of a row for each different part. Of a new
-    condition, amortised, O(log conditions) comparisons.
+    log conditions) a row, and that of `TextPieces`; O(conditions found) for all rows together that
+    are equal to the same values or between the same bounds; one copy of a row for each different
+    part. Of a new condition, amortised, O(log conditions) comparisons.
     """
 
     def __init__(self) -> None:
@@ -143,7 +146,7 @@ _Found = Iterator[tuple[Iterable[_Alike], Delta]]
 class _TermReaders:
     """The conditions that are found by one term."""
 
-    __slots__ = ("_alike", "_bounds", "_equal", "_value")
+    __slots__ = ("_alike", "_bounds", "_equal", "_pieces", "_value")
 
     def __init__(self, term: Term) -> None:
         match term.expression:
@@ -153,31 +156,38 @@ class _TermReaders:
                 self._value = compile_expression(computed)
         self._equal: dict[Value, dict[_Alike, None]] = {}
         self._bounds = _TermBounds()
+        self._pieces = TextPieces[_Alike]()
         self._alike: dict[_Alike, int] = {}  # how many branches of each there are
 
     @property
     def is_empty(self) -> bool:
         return not self._alike
 
-    def add(self, alike: _Alike, number: int, condition: OneOf | Within) -> None:
+    def add(self, alike: _Alike, number: int, condition: Simple) -> None:
         self._alike[alike] = self._alike.get(alike, 0) + 1
-        if isinstance(condition, Within):
-            self._bounds.add(f"{alike.name}/{number}", alike, condition)
-            return
-        for value in condition.values:
-            self._equal.setdefault(value, {})[alike] = None
+        match condition:
+            case OneOf(values=values):
+                for value in values:
+                    self._equal.setdefault(value, {})[alike] = None
+            case Within():
+                self._bounds.add(f"{alike.name}/{number}", alike, condition)
+            case Containing(piece=piece):
+                self._pieces.add(piece, alike)
 
-    def remove(self, alike: _Alike, number: int, condition: OneOf | Within) -> None:
+    def remove(self, alike: _Alike, number: int, condition: Simple) -> None:
         self._alike[alike] -= 1
         if not self._alike[alike]:
             del self._alike[alike]
-        if isinstance(condition, Within):
-            self._bounds.remove(f"{alike.name}/{number}", condition)
-            return
-        for value in condition.values:
-            del self._equal[value][alike]
-            if not self._equal[value]:
-                del self._equal[value]
+        match condition:
+            case OneOf(values=values):
+                for value in values:
+                    del self._equal[value][alike]
+                    if not self._equal[value]:
+                        del self._equal[value]
+            case Within():
+                self._bounds.remove(f"{alike.name}/{number}", condition)
+            case Containing(piece=piece):
+                self._pieces.remove(piece, alike)
 
     def found(self, delta: Delta) -> _Found:
         """Yield conditions with the rows for which they hold, perhaps in groups."""
@@ -195,6 +205,13 @@ class _TermReaders:
                 yield self._equal[value], rows
         if self._bounds:
             yield from self._bounds.found(delta, values)
+        if self._pieces:
+            found: dict[str, Delta] = {}
+            for value, (row, weight) in zip(values, delta.items(), strict=True):
+                for piece in () if value is None else self._pieces.inside(value):
+                    found.setdefault(piece, {})[row] = weight
+            for piece, rows in found.items():
+                yield self._pieces[piece], rows
 
     def _one_by_one(self, delta: Delta) -> tuple[Delta, list[Any], Delta]:
         """Return the rows with a value, their values, and the other rows."""

@@ -6,6 +6,7 @@ power for every % as it does for an engine of regular expressions that backtrack
 """
 
 import re
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -57,6 +58,23 @@ class LikePattern(NamedTuple):
         return any(
             len(part.pieces) > 1 and len(part.characters) > _LONGEST_GAPPED for part in self.middle
         )
+
+    @property
+    def prefix(self) -> str:
+        """The characters that texts of the pattern begin with."""
+        first = self.head.pieces[:1]
+        return first[0][1] if first and not first[0][0] else ""
+
+    @property
+    def longest_piece(self) -> str:
+        """The most characters in a row that texts of the pattern have somewhere."""
+        parts = (self.head, *self.middle, *((self.tail,) if self.tail else ()))
+        return max((piece for part in parts for _, piece in part.pieces), key=len, default="")
+
+    def is_of(self, *texts: str) -> bool:
+        """Whether the pattern is some texts with a % between each two."""
+        parts = (self.head, *self.middle, *((self.tail,) if self.tail else ()))
+        return [part.characters for part in parts] == [tuple(text) for text in texts]
 
     def matches(self, text: str) -> bool:
         """Whether a whole text is of the pattern."""
@@ -167,3 +185,16 @@ def _gapped(part: tuple[str | None, ...], text: str, place: int) -> int:
         if begun & whole:
             return end - len(part) + 1
     return -1
+
+
+def text_behind(prefix: str) -> str | None:
+    """Return the first text behind all that begin with a prefix; None if there is none.
+
+    Texts are ordered by their code points, as Python's are.
+
+    Examples:
+        >>> text_behind("ab"), text_behind("")
+        ('ac', None)
+    """
+    kept = prefix.rstrip(chr(sys.maxunicode))
+    return kept[:-1] + chr(ord(kept[-1]) + 1) if kept else None

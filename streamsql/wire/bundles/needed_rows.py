@@ -4,7 +4,8 @@ Sites look readers up by these (`stream_engine/exchange/filter_bank.py`), and th
 what a reader is asked for (`federated_optimizer/costs/handed_rows.py`).
 
 A value is that of a column, or of any expression over a row, such as `a - b` or `LOWER(s)`: it is
-computed once for all readers that compare it with constants. `s LIKE 'ab%'` is a range of texts.
+computed once for all readers that compare it with constants. `s LIKE 'ab%'` is a range of texts,
+and `s LIKE '%ab%'` a piece of them.
 
 Comparisons are those of generated code (`scalar_functions.scalar`): of Python's values, never TRUE
 for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
@@ -13,7 +14,6 @@ for NULL. A plan evaluates its predicates itself, too: nothing rests on what is 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import isnan
 
 from streamsql.algebra.expressions import (
@@ -29,7 +29,7 @@ from streamsql.algebra.expressions import (
     walk,
 )
 from streamsql.algebra.operators import Filter, Plan, Project, RemoteSource
-from streamsql.algebra.scalar_functions.like_patterns import like_pattern
+from streamsql.algebra.scalar_functions.like_patterns import like_pattern, text_behind
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -83,19 +83,30 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class Containing:
+    """The term is a text with some characters in it, at least one."""
+
+    term: Term
+    piece: str
+
+
+Simple = OneOf | Within | Containing
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOf:
     """One of several conditions holds."""
 
-    branches: tuple[OneOf | Within, ...]
+    branches: tuple[Simple, ...]
 
 
-RowCondition = OneOf | Within | AnyOf
+RowCondition = Simple | AnyOf
 
-Way = tuple[type[OneOf | Within], Term]
+Way = tuple[type[Simple], Term]
 """Rows are found by a kind of condition on a term."""
 
 
-def branches(condition: RowCondition) -> tuple[OneOf | Within, ...]:
+def branches(condition: RowCondition) -> tuple[Simple, ...]:
     """Return the conditions of which one has to hold."""
     return condition.branches if isinstance(condition, AnyOf) else (condition,)
 
@@ -166,15 +177,15 @@ def needed_rows(plans: Iterable[Plan], fragment: str, schema: Schema) -> NeededR
         fragment: Its id.
         schema: Its columns.
     """
-    found = [read for plan in plans for read in readings(plan, partial(_is_fragment, fragment))]
+
+    def is_read(part: Plan) -> bool:
+        return isinstance(part, RemoteSource) and part.fragment == fragment
+
+    found = [read for plan in plans for read in readings(plan, is_read)]
     if len(found) != 1:
         return NeededRows()
     split = looked_up(found[0].predicates, schema)
     return NeededRows(split.condition, conjunction(split.rest))
-
-
-def _is_fragment(name: str, plan: Plan) -> bool:
-    return isinstance(plan, RemoteSource) and plan.fragment == name
 
 
 def looked_up(predicates: Iterable[Expression], schema: Schema) -> LookedUp:
@@ -216,11 +227,15 @@ def _chosen(conditions: Sequence[RowCondition]) -> RowCondition | None:
 def _order(condition: RowCondition) -> tuple[int, bool, int, bool]:
     """Return an order in which conditions come first that few rows fulfil, and columns."""
     each = branches(condition)
-    open_ended = [isinstance(b, Within) and (b.low is None or b.high is None) for b in each]
-    kind = 0 if all(isinstance(b, OneOf) for b in each) else 1 + any(open_ended)
     values = sum(len(b.values) for b in each if isinstance(b, OneOf))
     computed = any(isinstance(b.term.expression, Call) for b in each)
-    return kind, len(each) > 1, values, computed
+    return max(map(_breadth, each), default=0), len(each) > 1, values, computed
+
+
+def _breadth(condition: Simple) -> int:
+    if isinstance(condition, Within):
+        return 3 if condition.low is None or condition.high is None else 1
+    return 0 if isinstance(condition, OneOf) else 2
 
 
 def _covers(chosen: RowCondition | None, other: _Found | None) -> bool:
@@ -309,38 +324,24 @@ def _one_of(needle: Expression, candidates: Sequence[Expression]) -> _Found | No
 
 
 def _like(text: Expression, rest: Sequence[Expression]) -> _Found | None:
-    """Return the texts with the beginning of a pattern; None if it has none."""
-    written = [part.value for part in rest if isinstance(part, Literal)]
-    constants = [value for value in written if isinstance(value, str)]
-    pattern = like_pattern(*constants) if len(constants) == len(rest) else None
+    """Return the texts with the beginning of a pattern, or else with its longest piece."""
+    written = [p.value for p in rest if isinstance(p, Literal) and isinstance(p.value, str)]
+    pattern = like_pattern(*written) if len(written) == len(rest) else None
     if pattern is None or text.dtype != DataType.TEXT:
         return None
-    characters = pattern.head.characters
-    wildcard = characters.index(None) if None in characters else len(characters)
-    prefix = "".join(c for c in characters[:wildcard] if c is not None)
-    is_whole = wildcard == len(characters)
-    if pattern.tail is None and is_whole:
-        return _Found(OneOf(term_of(text), frozenset((prefix,))))
-    behind = _behind(prefix)
-    if behind is None:
-        return None
-    begins = pattern.tail is not None and not (pattern.middle or pattern.tail.characters)
-    return _Found(Within(term_of(text), (prefix, 0), (behind, 0)), is_whole and begins)
-
-
-def _behind(prefix: str) -> str | None:
-    """Return the first text behind all that begin with a prefix; None if there is none.
-
-    Texts are ordered by their code points, as Python's are.
-    """
-    kept = prefix.rstrip(chr(sys.maxunicode))
-    return kept[:-1] + chr(ord(kept[-1]) + 1) if kept else None
+    term, prefix, piece = term_of(text), pattern.prefix, pattern.longest_piece
+    if pattern.is_of(prefix):
+        return _Found(OneOf(term, frozenset((prefix,))))
+    behind = text_behind(prefix)
+    if behind is not None:
+        return _Found(Within(term, (prefix, 0), (behind, 0)), pattern.is_of(prefix, ""))
+    return _Found(Containing(term, piece), pattern.is_of("", piece, "")) if piece else None
 
 
 def _any_of(parts: Sequence[Expression]) -> _Found | None:
     """Return a condition that holds where one of several does; lists of one term are joined."""
     values: dict[Term, set[Bound]] = {}
-    others: dict[Within, None] = {}
+    others: dict[Within | Containing, None] = {}
     is_exact = True
     for part in parts:
         found = _found(part)
@@ -348,13 +349,12 @@ def _any_of(parts: Sequence[Expression]) -> _Found | None:
             return None
         is_exact &= found.is_exact
         for branch in branches(found.condition):
-            match branch:
-                case OneOf():
-                    values.setdefault(branch.term, set()).update(branch.values)
-                case Within():
-                    others[branch] = None
+            if isinstance(branch, OneOf):
+                values.setdefault(branch.term, set()).update(branch.values)
+            else:
+                others[branch] = None
     lists = [OneOf(term, frozenset(listed)) for term, listed in values.items()]
-    every: tuple[OneOf | Within, ...] = (*lists, *others)
+    every: tuple[Simple, ...] = (*lists, *others)
     if len(every) > MAX_BRANCHES or sum(map(len, values.values())) > MAX_LISTED:
         return None
     return _Found(every[0] if len(every) == 1 else AnyOf(every), is_exact)

@@ -31,6 +31,7 @@ LOOKED_UP = (
     f"{ALL} WHERE k + 0 = 1",
     f"{ALL} WHERE k - n > 1",
     f"{ALL} WHERE LOWER(t) LIKE 'a%'",
+    f"{ALL} WHERE t LIKE '%a'",
     f"{ALL} WHERE k = 1 OR n = 3",
     "SELECT x FROM (SELECT n + 1 AS x FROM r) q WHERE x = 2",
     "SELECT x FROM (SELECT n AS x, t FROM r) q WHERE x >= 2 AND t <> 'a'",
@@ -39,7 +40,7 @@ LOOKED_UP = (
 )
 LOOKED_AT = (
     f"{ALL} WHERE k = n",
-    f"{ALL} WHERE t LIKE '%a'",
+    f"{ALL} WHERE t LIKE '%_'",
     f"{ALL} WHERE k <> 1",
     f"{ALL} WHERE k = 1 OR n <> 3",
 )

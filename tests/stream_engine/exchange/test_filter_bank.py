@@ -25,6 +25,7 @@ from streamsql.data.types import DataType, Row, Value
 from streamsql.wire.bundles.needed_rows import (
     AnyOf,
     Bound,
+    Containing,
     NeededRows,
     OneOf,
     RowCondition,
@@ -135,6 +136,8 @@ def fulfils(row: Row, condition: RowCondition) -> bool:
     value: Any = value_of(row, condition.term.expression)
     if isinstance(condition, OneOf):
         return value is FAILED or any(value == other for other in condition.values)
+    if isinstance(condition, Containing):
+        return value is FAILED or (value is not None and condition.piece in value)
     if value is None or value is FAILED:
         return value is FAILED
     low, high = condition.low, condition.high
@@ -244,7 +247,9 @@ MANY: dict[str, Callable[[int], Expression]] = {
     "two branches": lambda i: call(
         "OR", call("=", N, Literal(i, N.dtype)), call("=", K, Literal(f"{i:04}x", K.dtype))
     ),
-    "equal predicates of no term": lambda _: call("LIKE", K, Literal("%y%", K.dtype)),
+    "a piece": lambda i: call("LIKE", K, Literal(f"%{i:04}%", K.dtype)),
+    "a piece and more": lambda i: call("LIKE", K, Literal(f"%{i:04}_%", K.dtype)),
+    "equal predicates of no term": lambda _: call("<>", K, K),
 }
 
 
@@ -333,13 +338,16 @@ def test_an_empty_bank_keeps_nothing() -> None:
         ("b", Within(n, low=(1, 0))),
         ("c", below),
         ("d", Within(n, low=(1, 0), high=(2, 0))),
-        ("e", AnyOf((listed, below, Within(n, low=(7, 0))))),
+        ("e", Containing(k, "xy")),
+        ("f", AnyOf((listed, below, Within(n, low=(7, 0))))),
     ):
         bank.add(name, condition)
         assert len(bank) == 1
         terms = [bank._terms[branch.term] for branch in branches(condition)]
         bank.remove(name)
-        assert not any(term._equal or term._bounds or term._bounds._low for term in terms)
+        assert not any(
+            term._equal or term._bounds or term._bounds._low or term._pieces for term in terms
+        )
     assert not bank._terms
     assert not bank._alike
 
@@ -364,6 +372,7 @@ def test_readers_of_equal_filters_get_one_part() -> None:
     n, k = Column(1, "n", DataType.INTEGER), Column(0, "k", DataType.TEXT)
     above = Call(">", (n, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
     named = Call("LIKE", (k, Literal("%a%", DataType.TEXT)), DataType.BOOLEAN)
+    named = Call("<>", (named, Literal(False, DataType.BOOLEAN)), DataType.BOOLEAN)
     both = Call("AND", (above, named), DataType.BOOLEAN)
     plans = [Filter(RemoteSource("fed", COLUMNS), p) for p in (above, above, both, both, named)]
     for number, plan in enumerate(plans):

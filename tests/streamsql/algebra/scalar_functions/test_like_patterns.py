@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamsql.algebra.scalar_functions.like_patterns import like
+from streamsql.algebra.scalar_functions.like_patterns import like, like_pattern, text_behind
 
 TEXTS = st.text("ab%_!", max_size=12)
 
@@ -80,3 +80,35 @@ def test_hostile_patterns_end(text: str, pattern: str, expected: bool) -> None:
 def test_a_pattern_that_cannot_be_tested_quickly_gives_null() -> None:
     assert like("a" * 10, "%" + "a_" * 5_001 + "%") is None
     assert like("a" * 20_000, "a_" * 10_000) is True
+
+
+@pytest.mark.parametrize(
+    ("pattern", "prefix", "longest", "texts"),
+    [
+        ("abc", "abc", "abc", ("abc",)),
+        ("ab%", "ab", "ab", ("ab", "")),
+        ("ab%%", "ab", "ab", ("ab", "")),
+        ("%ab%", "", "ab", ("", "ab", "")),
+        ("a%bcd_", "a", "bcd", None),
+        ("_ab%c", "", "ab", None),
+        ("_%", "", "", None),
+        ("", "", "", ("",)),
+    ],
+)
+def test_texts_of_a_pattern_begin_with_its_prefix_and_have_its_longest_piece(
+    pattern: str, prefix: str, longest: str, texts: tuple[str, ...] | None
+) -> None:
+    found = like_pattern(pattern)
+    assert found is not None
+    assert (found.prefix, found.longest_piece) == (prefix, longest)
+    given_texts = [("abc",), ("ab", ""), ("", "ab", ""), ("",)]
+    assert [each for each in given_texts if found.is_of(*each)] == ([texts] if texts else [])
+
+
+@given(st.text("ab\U0010ffff", max_size=3), st.text("abc\U0010ffff", max_size=4))
+def test_texts_with_a_prefix_lie_from_it_up_to_before_the_text_behind(
+    prefix: str, text: str
+) -> None:
+    behind = text_behind(prefix)
+    below = behind is None or text < behind
+    assert text.startswith(prefix) == (prefix <= text and below)
