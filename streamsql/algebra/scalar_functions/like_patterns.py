@@ -103,12 +103,15 @@ def like(text: str, pattern: str, escape: str = "") -> bool | None:
         >>> like("10%", r"10\%", "\\"), like("10 m", r"10\%", "\\"), like("10", "10\\", "\\")
         (True, False, None)
     """
-    return _test_of(pattern, escape)(text)
+    return like_test(pattern, escape)(text)
 
 
 @lru_cache(maxsize=512)
-def _test_of(pattern: str, escape: str) -> Callable[[str], bool | None]:
-    """Return the quickest test that takes no more than time in proportion to text and pattern."""
+def like_test(pattern: str, escape: str = "") -> Callable[[str], bool | None]:
+    """Return the quickest test of a text that takes time in proportion to text and pattern.
+
+    It returns what `like` does.
+    """
     compiled = like_pattern(pattern, escape)
     if compiled is None or compiled.is_too_long:
         return lambda _text: None
@@ -117,6 +120,9 @@ def _test_of(pattern: str, escape: str) -> Callable[[str], bool | None]:
             part
         ) == len(only.characters):
             return lambda text: part in text
+        case LikePattern(_, (), Part(())) if compiled.is_of(compiled.prefix, ""):
+            prefix = compiled.prefix
+            return lambda text: text.startswith(prefix)
         case LikePattern(head, (), tail) if tail is None or len(tail.characters) <= _SHORT:
             # With one % or none an engine that backtracks tries the tail at every place; it is in
             # C: 0.4 us a text instead of 1.4 (machine%).

@@ -341,3 +341,20 @@ def test_a_filter_keeps_what_its_predicate_holds_for(
     holds = compile_predicate(predicate)
     kept = {row: weight for row, weight in delta.items() if holds(row)}
     assert compile_filter(predicate)(delta) == kept
+
+
+@pytest.mark.parametrize(
+    "written", [("a%",), ("%b%",), ("a_",), ("ab",), ("a!%%", "!"), ("a!", "!")]
+)
+@pytest.mark.parametrize("text", ["", "a", "ab", "a%b", "abc", "b", None])
+def test_a_constant_pattern_tests_texts_as_one_of_a_column_does(
+    text: str | None, written: tuple[str, ...]
+) -> None:
+    name = "LIKE" if len(written) == 1 else "LIKE ESCAPE"
+    texts, places = Column(0, "s", DataType.TEXT), range(1, len(written) + 1)
+    constants = Call(name, (texts, *map(literal, written)), DataType.BOOLEAN)
+    columns = Call(
+        name, (texts, *(Column(i, "p", DataType.TEXT) for i in places)), DataType.BOOLEAN
+    )
+    expected = compile_expression(columns)((text, *written))
+    assert compile_expression(constants)((text,)) is expected
