@@ -32,7 +32,6 @@ from federated_optimizer.coordinator.statements.shared_commits import SharedComm
 from federated_optimizer.coordinator.store.grant_store import (
     MadeKind,
     Maker,
-    put_maker,
     write_maker,
 )
 from federated_optimizer.coordinator.store.pending_writes import PendingWrite
@@ -208,6 +207,13 @@ class QueryStatements:
         for stored in changes.queries if maker is not None else ():
             write_maker(connection, (MadeKind.QUERY, stored.id), maker)
 
+    def _drop(self, changes: RunChanges) -> None:
+        # Their makers go in the same transaction, else a crash would leave these for ever.
+        with self._shared.store.writing() as connection:
+            write_runs(connection, changes)
+            for query_id in changes.dropped:
+                write_maker(connection, (MadeKind.QUERY, query_id), None)
+
     async def ensure_stored(self, query_id: str) -> None:
         """Return once a query that was started is in the catalog.
 
@@ -257,11 +263,6 @@ class QueryStatements:
         for query_id in tuple(self._unstored):
             await self.ensure_stored(query_id)
 
-    async def _forget_maker(self, query_id: str) -> None:
-        made = (MadeKind.QUERY, query_id)
-        self._shared.rights.made(made, None)
-        await asyncio.to_thread(put_maker, self._shared.store, made, None)
-
     def shown_on(self, display: str) -> list[RunningQuery]:
         """Return the queries whose answers a display shows, oldest first."""
         if not display:
@@ -286,9 +287,11 @@ class QueryStatements:
     async def discard(self, query: RunningQuery) -> StatementResult:
         """Stop and discard a query, even an alarm's or a sink's."""
         dropped = () if query.origin == Origin.SESSION else (query.id,)
-        await self._store(RunChanges(dropped=dropped, nodes=self._queries.nodes.left_by([query])))
+        changes = RunChanges(dropped=dropped, nodes=self._queries.nodes.left_by([query]))
+        if changes:
+            await asyncio.to_thread(self._drop, changes)
         info = self._queries.stop(query)
-        await self._forget_maker(query.id)
+        self._shared.rights.made((MadeKind.QUERY, query.id), None)
         await self._end_nodes()
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
