@@ -36,13 +36,14 @@ TABLES = {
     "roomsensor": "rid TEXT, status TEXT",
     "seatsensor": "mid TEXT, rid TEXT, weightlevel DOUBLE",
 }
-ROWS = {
+Rows = dict[tuple[str, str], list[tuple[Any, ...]]]
+ROWS: Rows = {
     ("gw-1", "roomsensor"): [("r1", "open"), ("r2", "shut")],
     ("gw-1", "seatsensor"): [("m1", "r1", 1.0), ("m2", "r2", 1.0)],
     ("gw-2", "link"): [("a", "r1", 1.0), ("b", "r1", 2.0), ("c", "r2", 3.0)],
     ("gw-2", "roomsensor"): [("r3", "open")],
 }
-LATER = {
+LATER: Rows = {
     ("gw-1", "roomsensor"): [("r4", "open")],
     ("gw-1", "seatsensor"): [("m3", "r4", 1.0)],
     ("gw-2", "link"): [("d", "r4", 4.0), ("e", "r3", 5.0)],
@@ -88,7 +89,7 @@ class World:
             lambda: sum(site.online for site in self.coordinator.sites()) == count, "online"
         )
 
-    def put(self, rows: dict[tuple[str, str], list[tuple[Any, ...]]]) -> None:
+    def put(self, rows: Rows) -> None:
         for (site, source), those in rows.items():
             self._federation.sites[site].put(source, *those)
             self._rows[source] += those
@@ -221,6 +222,7 @@ class World:
 
 
 Act = Callable[[], Awaitable[None]]
+Story = Callable[[World], tuple[Act, ...]]
 
 
 def registrations(world: World) -> tuple[Act, ...]:
@@ -238,15 +240,13 @@ def move(world: World) -> tuple[Act, ...]:
     return partial(world.start, SEATS), partial(world.start, TAKEN), world.moved
 
 
-STORIES = {registrations: False, move: True}
+STORIES: dict[Story, bool] = {registrations: False, move: True}
 """Stories, and whether queries move for other facts."""
 FEWEST = {Step.COMMIT: (14, 5), Step.MESSAGE: (25, 10)}
 """Crash points that the stories have at least."""
 
 
-async def live(
-    world: World, story: Callable[[World], tuple[Act, ...]], step: Step, at: int
-) -> bool:
+async def live(world: World, story: Story, step: Step, at: int) -> bool:
     """Let a coordinator die in a story, and another one go on; return whether it has died."""
     await world.begin(step, at)
     for act in story(world):
@@ -271,7 +271,7 @@ def test_every_crash_point(
     harness: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    story: Callable[[World], tuple[Act, ...]],
+    story: Story,
     step: Step,
 ) -> None:
     monkeypatch.setattr(background_work, "HOUSEKEEPING_SECONDS", 0.01)
