@@ -7,10 +7,10 @@ from operator import itemgetter
 from typing import Any
 
 from stream_engine.exchange.bound_pairs import BoundPairs, TextPieces
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import TRUE, Call, Column, Expression, Literal, conjunction
 from streamsql.algebra.scalar_functions.scalar import compile_expression
 from streamsql.data.delta import Delta
-from streamsql.data.types import Row, Value
+from streamsql.data.types import DataType, Row, Value
 from streamsql.errors import FederationError
 from streamsql.wire.bundles.needed_rows import (
     Bound,
@@ -331,3 +331,28 @@ def _within(condition: Within, valued: _Valued) -> Delta:
     if is_in:
         return {row: weight for row, weight, value in valued if value <= high}
     return {row: weight for row, weight, value in valued if value < high}
+
+
+def predicate_of(condition: RowCondition) -> Expression:
+    """Return a predicate that is TRUE where a condition holds."""
+    parts = tuple(map(_simple_predicate, branches(condition)))
+    return parts[0] if len(parts) == 1 else Call("OR", parts, DataType.BOOLEAN)
+
+
+def _simple_predicate(condition: Simple) -> Expression:
+    term = condition.term.expression
+    match condition:
+        case OneOf(values=values):
+            listed = [Literal(value, term.dtype) for value in values]
+            return Call("IN", (term, *listed), DataType.BOOLEAN)
+        case Containing(piece=piece):
+            place = Call("POSITION", (Literal(piece, term.dtype), term), DataType.INTEGER)
+            return Call(">", (place, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
+        case Within(low=low, high=high):
+            tests = []
+            if low is not None:
+                tests.append((">" if low[1] else ">=", low[0]))
+            if high is not None:
+                tests.append(("<=" if high[1] else "<", high[0]))
+            literals = ((name, Literal(value, term.dtype)) for name, value in tests)
+            return conjunction([Call(n, (term, v), DataType.BOOLEAN) for n, v in literals]) or TRUE

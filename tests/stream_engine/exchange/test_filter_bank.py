@@ -194,9 +194,10 @@ def test_a_few_conditions_with_bounds_are_compared_one_by_one() -> None:
     st.lists(predicates, max_size=12),
     st.lists(st.integers(0, 11)),
     st.lists(ROWS, min_size=1, max_size=20),
+    st.sampled_from((0, fed_port.FEW, 100)),
 )
 def test_a_port_hands_on_what_passes_filters(
-    filters: list[Expression], gone: list[int], rows: list[Row]
+    filters: list[Expression], gone: list[int], rows: list[Row], few: int
 ) -> None:
     port, given_to = FedPort(), dict[int, Delta]()
     for number, predicate in enumerate(filters):
@@ -211,7 +212,8 @@ def test_a_port_hands_on_what_passes_filters(
         port.remove(f"q{number}")
     assert port.is_read == (not {*range(len(filters))} <= {*gone})
     delta = dict.fromkeys(rows, -1)
-    port(delta, 7)
+    with patch.object(fed_port, "FEW", few):
+        port(delta, 7)
     for number, predicate in enumerate(filters):
         passing = [row for row in delta if number not in gone and passes(row, predicate)]
         given_rows = given_to.get(number, {})
@@ -367,24 +369,27 @@ def test_a_reader_that_comes_back_with_another_filter_is_a_reader_of_its_own() -
     assert found == {"q1": {b: 1}, "q2": {a: 1}}
 
 
-def test_readers_of_equal_filters_get_one_part() -> None:
-    port, found = FedPort(), list[Delta]()
-    n, k = Column(1, "n", DataType.INTEGER), Column(0, "k", DataType.TEXT)
-    above = Call(">", (n, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
-    named = Call("LIKE", (k, Literal("%a%", DataType.TEXT)), DataType.BOOLEAN)
-    named = Call("<>", (named, Literal(False, DataType.BOOLEAN)), DataType.BOOLEAN)
-    both = Call("AND", (above, named), DataType.BOOLEAN)
+@pytest.mark.parametrize("few", [0, fed_port.FEW])
+def test_readers_of_equal_filters_get_one_part(few: int) -> None:
+    port, found = FedPort(), dict[int, Delta]()
+    above = call(">", N, Literal(0, N.dtype))
+    named = call("<>", call("LIKE", K, Literal("%a%", K.dtype)), Literal(False, B.dtype))
+    both = call("AND", above, named)
     plans = [Filter(RemoteSource("fed", COLUMNS), p) for p in (above, above, both, both, named)]
     for number, plan in enumerate(plans):
-        needed = needed_rows([plan], "fed", COLUMNS)
-        port.add(f"q{number}", lambda delta, _ts: found.append(delta), needed)
+
+        def give(delta: Delta, _ts: int | None, number: int = number) -> None:
+            found[number] = delta
+
+        port.add(f"q{number}", give, needed_rows([plan], "fed", COLUMNS))
     a, b, c = ("a", 1, 0.5, None), ("b", 1, 0.5, None), ("a", 0, 0.5, None)
-    port(dict.fromkeys((a, b, c), 1), None)
-    by_name, all_of_one, _same, both_of_one, _same_too = found
-    assert (by_name, all_of_one, both_of_one) == ({a: 1, c: 1}, {a: 1, b: 1}, {a: 1})
-    assert found[1] is found[2]
-    assert found[3] is found[4]
-    port.remove("q0")
-    found.clear()
-    port({a: -1}, None)
-    assert found == [{a: -1}] * 4, "the others still read"
+    with patch.object(fed_port, "FEW", few):
+        port(dict.fromkeys((a, b, c), 1), None)
+        assert found[0] == {a: 1, b: 1}
+        assert (found[2], found[4]) == ({a: 1}, {a: 1, c: 1})
+        assert found[0] is found[1]
+        assert found[2] is found[3]
+        port.remove("q0")
+        found.clear()
+        port({a: -1}, None)
+    assert found == dict.fromkeys((1, 2, 3, 4), {a: -1}), "the others still read"
