@@ -392,4 +392,4 @@ def test_readers_of_equal_filters_get_one_part(few: int) -> None:
         port.remove("q0")
         found.clear()
         port({a: -1}, None)
-    assert found == dict.fromkeys((1, 2, 3, 4), {a: -1}), "the others still read"
+    assert found == {key: {a: -1} for key in (1, 2, 3, 4)}, "the others still read"
