@@ -281,12 +281,13 @@ class _Making:
                 return True
         regrouped = {each.offer.name for each in found.used if each.regroups}
         plan = found.plan if found.is_there else self.bundles.ordered(found.plan, found.offers)
-        for part in eager_parts(plan, self._topology, self.planning.statistics):
+        known = self.bundles.statistics_of(found.offers)
+        for part in eager_parts(plan, self._topology, known):
             if _groups_over(part) in regrouped:
                 continue  # it was tried above, as what it is over sources
             logical = self._normal(over_sources(part, found))
-            known = self.sharing.index.find(logical, self.bundles.may_read)
-            is_there = known is not None and not known.remaining
+            there = self.sharing.index.find(logical, self.bundles.may_read)
+            is_there = there is not None and not there.remaining
             if not is_there and self._make_operator(logical, whole):
                 return True
         return False

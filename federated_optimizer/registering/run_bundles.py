@@ -69,9 +69,16 @@ class RunBundles:
         self, bound: BoundQuery, plan: Plan, offers: Mapping[str, Offer]
     ) -> tuple[BoundQuery, Statistics]:
         """Return a query of a plan, and what is known with what its leaves stand for."""
+        return dataclasses.replace(bound, plan=plan), self.statistics_of(offers)
+
+    def statistics_of(self, offers: Mapping[str, Offer]) -> Statistics:
+        """Return what is known, of rows of other runs by the sources that these are computed from.
+
+        Args:
+            offers: By the name of the leaf that reads them.
+        """
         nodes = {name: offer.plan for name, offer in offers.items()}
-        known = dataclasses.replace(self.planning.statistics, nodes=nodes)
-        return dataclasses.replace(bound, plan=plan), known
+        return dataclasses.replace(self.planning.statistics, nodes=nodes)
 
     def bundle(  # noqa: PLR0913 - a plan, and how it is placed
         self,
