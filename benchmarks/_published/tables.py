@@ -55,6 +55,22 @@ def rounded(value: float) -> str:
     return f"{round(value, -places):,.0f}" if places >= 0 else f"{value:.1f}"
 
 
+def subsumption(found: Found) -> str:
+    """Return a line for each world: what of each kind is not found, and of how much."""
+    kinds = {
+        "usual": "usual filters",
+        "unusual": "unusual filters",
+        "contradictions": "contradictions",
+        "needless": "needless parts",
+        "lookups": "look-ups",
+    }
+    rows = [
+        (world, *(f"{each[kind]['missed']:.1%} of {each[kind]['there']:,}" for kind in kinds))
+        for world, each in found["worlds"].items()
+    ]
+    return table(("columns", *kinds.values()), rows)
+
+
 def intake(found: Found) -> str:
     """Return the loads, and the targets that were missed."""
     labels = ("busy %", "µs", "p50 ms", "p99 ms", "MB at rest", "MB under load")
@@ -203,6 +219,10 @@ def security(found: Found) -> str:
 
 
 TABLES = {
+    "subsumption": Published(
+        "results/subsumption.md", "subsumption.json",
+        "pando bench subsumption --out docs/results", subsumption,
+    ),
     "optimizer-goals": Published(
         "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
         optimizer_goals,

@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
+from benchmarks._subsumption.small_worlds import MOST, B, D, N, SmallWorld
 from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from streamsql.algebra.expressions import Call, Expression, Literal
-from tests.federated_optimizer.canonical.small_worlds import MOST, B, D, N, SmallWorld
 
 Author = Callable[[Random, SmallWorld], Expression]
 

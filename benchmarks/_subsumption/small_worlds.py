@@ -1,19 +1,24 @@
 """Predicates over two or three columns, and all rows of a small world, as sets of row numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random
 from typing import Any
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.scalar_functions.scalar import compile_predicate
-from streamsql.data.types import DataType, Row
+from streamsql.data.types import GREATEST_TIME, LEAST_TIME, DataType, Row
 
 N, D, T, B = DataType.INTEGER, DataType.DOUBLE, DataType.TEXT, DataType.BOOLEAN
+S, GAP = DataType.TIMESTAMP, DataType.INTERVAL
 MOST = 2**63 - 1
 COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 PATTERNS = ("a%", "ab%", "%b", "a%b", "%a%", "%ab%", "_b%", "abc%", "ab")
 TEXTS = ("", "a", "ab", "abc", "b", "ba")
+MORNING = 1_767_254_400_000_000  # 2026-01-01 08:00
+STEP = 1_200_000_000  # 20 minutes
+DAY = 72 * STEP
+UNITS = ("HOUR", "MINUTE", "DAY")
 
 
 class SmallWorld:
@@ -60,6 +65,29 @@ def texts() -> SmallWorld:
     return SmallWorld([(N, (None, *range(-2, 6), MOST)), (T, (None, *short)), (T, (None, *short))])
 
 
+def timestamps() -> SmallWorld:
+    """Return a world of three times around a morning, the greatest and the least among them."""
+    # There are times between any two constants.
+    near = [MORNING + n * STEP // 2 for n in range(-4, 15)]
+    far = (LEAST_TIME, MORNING - DAY, MORNING + 1, MORNING + DAY, GREATEST_TIME)
+    return SmallWorld([(S, (None, *near, *far))] * 3)
+
+
+def booleans() -> SmallWorld:
+    """Return a world of three BOOLEANs and an integer."""
+    either = (None, False, True)
+    return SmallWorld([(B, either)] * 3 + [(N, (None, *range(-4, 9), MOST))])
+
+
+WORLDS: dict[str, Callable[[], SmallWorld]] = {
+    "integers": integers,
+    "numbers": numbers,
+    "texts": texts,
+    "timestamps": timestamps,
+    "booleans": booleans,
+}
+
+
 def literal(random: Random, columns: Sequence[Column]) -> Expression:
     """Return a predicate that is no combination of others, of constants well inside the world."""
     column = random.choice(columns)
@@ -72,6 +100,10 @@ def literal(random: Random, columns: Sequence[Column]) -> Expression:
             return _of_integers(random, column, others, name)
         case DataType.DOUBLE:
             return _of_doubles(random, column, columns, name)
+        case DataType.TIMESTAMP:
+            return _of_times(random, column, random.choice(others), name)
+        case DataType.BOOLEAN:
+            return _of_booleans(random, column, random.choice(others))
         case _:
             return _of_texts(random, column, others, name)
 
@@ -130,25 +162,65 @@ def _of_texts(random: Random, column: Column, others: list[Column], name: str) -
             return Call(name, (column, constant), B)
 
 
+def _time(random: Random) -> Literal:
+    return Literal(MORNING + random.randrange(-1, 7) * STEP, S)
+
+
+def _apart(random: Random) -> Literal:
+    return Literal(random.randrange(-1, 5) * STEP, GAP)
+
+
+def _of_times(random: Random, column: Column, other: Column, name: str) -> Expression:
+    match random.randrange(7):
+        case 0:
+            return Call("IN", (column, _time(random), _time(random)), B)
+        case 1:
+            return Call(name, (column, other), B)
+        case 2:
+            return Call(name, (column, Call("+", (other, _apart(random)), S)), B)
+        case 3:
+            return Call(name, (Call("-", (column, other), GAP), _apart(random)), B)
+        case 4:
+            unit = Literal(random.choice(UNITS), T)
+            return Call(name, (Call("DATE_TRUNC", (unit, column), S), _time(random)), B)
+        case _:
+            return Call(name, (column, _time(random)), B)
+
+
+def _of_booleans(random: Random, column: Column, other: Column) -> Expression:
+    value = Literal(random.random() < 0.5, B)
+    match random.randrange(7):
+        case 0:
+            return Call("NOT", (column,), B)
+        case 1:
+            return Call(random.choice(("=", "<>")), (column, value), B)
+        case 2:
+            return Call(random.choice(("=", "<>")), (column, other), B)
+        case 3:  # IS [NOT] TRUE, IS [NOT] FALSE
+            known = Call("COALESCE", (Call("=", (column, value), B), Literal(False, B)), B)
+            return known if random.random() < 0.5 else Call("NOT", (known,), B)
+        case 4:
+            return Call(random.choice(("AND", "OR")), (column, other), B)
+        case _:
+            return column
+
+
 def usual(random: Random, columns: Sequence[Column]) -> Expression:
     """Return a predicate as queries usually have it."""
     column = random.choice(columns)
     others = [c for c in columns if c.dtype == column.dtype and c != column]
-    match column.dtype:
-        case DataType.INTEGER:
-            constants = [_integer(n) for n in range(-1, 5)]
-        case DataType.DOUBLE:
-            constants = [Literal(n / 2, D) for n in range(7)]
-        case _:
-            constants = [Literal(text, T) for text in TEXTS]
+    if column.dtype == B:
+        return _usual_of_boolean(random, column, columns)
+    constants = _constants(column.dtype)
     low, high, third = random.sample(constants, 3)
     name = random.choice(COMPARED)
     match random.randrange(9):
         case 0 if others:
             return Call(random.choice(("=", "<", "<=")), (column, random.choice(others)), B)
-        case 1 if others and column.dtype == N:
-            apart = Call("-", (column, random.choice(others)), N)
-            return Call(random.choice(("<", "<=", ">=")), (apart, low), B)
+        case 1 if others and column.dtype in {N, S}:
+            apart = Call("-", (column, random.choice(others)), N if column.dtype == N else GAP)
+            limit = low if column.dtype == N else _apart(random)
+            return Call(random.choice(("<", "<=", ">=")), (apart, limit), B)
         case 2:
             return Call("IN", (column, low, high, third), B)
         case 3:
@@ -165,16 +237,39 @@ def usual(random: Random, columns: Sequence[Column]) -> Expression:
             return Call(name, (column, low), B)
 
 
+def _constants(dtype: DataType) -> list[Literal]:
+    match dtype:
+        case DataType.INTEGER:
+            return [_integer(n) for n in range(-1, 5)]
+        case DataType.DOUBLE:
+            return [Literal(n / 2, D) for n in range(7)]
+        case DataType.TIMESTAMP:
+            return [Literal(MORNING + n * STEP, S) for n in range(-1, 7)]
+        case DataType.BOOLEAN:
+            return [Literal(value, B) for value in (False, True)]
+        case _:
+            return [Literal(text, T) for text in TEXTS]
+
+
+def _usual_of_boolean(random: Random, column: Column, columns: Sequence[Column]) -> Expression:
+    other = random.choice([c for c in columns if c != column])
+    match random.randrange(5):
+        case 0:
+            return Call("NOT", (column,), B)
+        case 1:
+            return Call("OR", (column, usual_comparison(random, other)), B)
+        case 2:
+            return Call(random.choice(("IS NULL", "IS NOT NULL")), (column,), B)
+        case 3:
+            return usual_comparison(random, column)
+        case _:
+            return column
+
+
 def usual_comparison(random: Random, column: Column) -> Expression:
     """Return a comparison with a constant."""
-    match column.dtype:
-        case DataType.INTEGER:
-            constant = _integer(random.randrange(-1, 5))
-        case DataType.DOUBLE:
-            constant = Literal(random.randrange(7) / 2, D)
-        case _:
-            constant = Literal(random.choice(TEXTS), T)
-    return Call(random.choice(COMPARED), (column, constant), B)
+    names = ("=", "<>") if column.dtype == B else COMPARED
+    return Call(random.choice(names), (column, random.choice(_constants(column.dtype))), B)
 
 
 def clause(random: Random, columns: Sequence[Column]) -> Expression:

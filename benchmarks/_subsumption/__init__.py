@@ -1,0 +1,1 @@
+"""Filters over small worlds, in which whatever follows can be counted."""
