@@ -31,7 +31,7 @@ counterexample.
 """
 
 OF_UNITS = 0.13
-"""As much more where units of times, DATE_TRUNC, are compared: their bounds are none of the time."""
+"""As much more where units of times, DATE_TRUNC, are compared: their limits are none of times."""
 
 MISSED_BY_INDEX = 0.005
 """Most of the implications found between two sets and not by a look-up."""
