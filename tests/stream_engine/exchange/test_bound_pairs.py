@@ -55,6 +55,11 @@ def test_few_of_many_are_compared() -> None:
     assert set(pairs.around(Counted(5_000))) == {"q5000", "q4999"}
     Counted.compared = 0
     assert set(pairs.around(Counted(7_000))) == {"q7000", "q6999"}
+    assert Counted.compared < 50, "neighbours are enough"
+    pairs.add("wide", (Counted(-1), 0), (Counted(20_000), 0))
+    pairs._order()
+    Counted.compared = 0
+    assert set(pairs.around(Counted(7_000))) == {"q7000", "q6999", "wide"}
     assert Counted.compared < 200
 
 
