@@ -238,7 +238,75 @@ def _windows() -> Iterator[Template]:
             )
 
 
+def _of_one_source() -> Iterator[Template]:
+    """Yield the same with another bound, column or function, as one analyst asks it."""
+    for least in (1, 2):
+        yield from _same(
+            f"SELECT sensor FROM readings WHERE celsius > {least}",
+            f"SELECT sensor, level FROM readings WHERE celsius > {least}",
+            f"SELECT room, COUNT(*) AS n FROM readings WHERE celsius > {least} GROUP BY room",
+            f"SELECT room, SUM(level) AS s FROM readings WHERE celsius > {least} GROUP BY room",
+            f"SELECT who FROM visits WHERE minutes > {least}",
+            f"SELECT room, ts FROM visits WHERE minutes > {least}",
+        )
+    yield from _same(
+        "SELECT sensor, room, celsius, level FROM readings",
+        "SELECT room, celsius FROM readings",
+        "SELECT room, level FROM readings",
+        "SELECT who, minutes FROM visits",
+        "SELECT DISTINCT room FROM readings WHERE celsius > 1",
+        "SELECT level, MAX(celsius) AS high FROM readings GROUP BY level",
+        "SELECT sensor, level FROM readings WHERE level > 0 ORDER BY level DESC, sensor LIMIT 2",
+        "SELECT COUNT(*) AS n FROM visits WHERE minutes > 1",
+    )
+
+
+def _further_groups() -> Iterator[Template]:
+    over = "FROM readings r, seats s WHERE r.room = s.room"
+    yield from _same(
+        "SELECT room, level, COUNT(*) AS n FROM readings GROUP BY ROLLUP (room, level)",
+        "SELECT room, SUM(celsius) AS s FROM readings GROUP BY ROLLUP (room)",
+        "SELECT room, level, MAX(celsius) AS m FROM readings GROUP BY CUBE (room, level)",
+        f"SELECT s.room, s.taken, COUNT(*) AS n {over} GROUP BY ROLLUP (s.room, s.taken)",
+        "SELECT room, COUNT(*) FILTER (WHERE celsius > 1) AS n FROM readings GROUP BY room",
+        "SELECT room, level, SUM(celsius) FILTER (WHERE level > 1) AS s FROM readings "
+        "GROUP BY room, level",
+        "SELECT room, COUNT(*) FILTER (WHERE celsius > 1) AS n, COUNT(*) AS c FROM readings "
+        "WHERE level > 0 GROUP BY room",
+        f"SELECT s.room, COUNT(*) FILTER (WHERE r.celsius > 2) AS n {over} GROUP BY s.room",
+        # By a value that tells which one it is: DuckDB takes any of those that are equal.
+        "SELECT room, ARG_MIN(level, celsius * 100 + level) AS low FROM readings GROUP BY room",
+        "SELECT room, ARG_MAX(level, celsius * 100 + level) AS high FROM readings GROUP BY room",
+        "SELECT room, celsius, level, ARG_MAX(level, celsius * 100 + level) AS high "
+        "FROM readings GROUP BY room, celsius, level",
+        "SELECT ARG_MAX(celsius, celsius) AS high, ARG_MIN(celsius, celsius) AS low FROM readings",
+        f"SELECT s.room, ARG_MIN(r.level, r.celsius * 100 + r.level) AS low {over} GROUP BY s.room",
+    )
+    for seconds in (5, 10):
+        size = seconds * 1_000_000
+        start = f"ts - (ts % {size} + {size}) % {size}"  # DuckDB's rest of a negative is one
+        of_each = f"FROM TUMBLE(visits, ts, INTERVAL '{seconds} seconds')"
+        yield Template(
+            f"SELECT room, window_start, COUNT(*) AS n {of_each} GROUP BY room, window_start",
+            f"SELECT room, {start} AS window_start, COUNT(*) AS n FROM visits GROUP BY ALL",
+        )
+        yield Template(
+            f"SELECT window_start, MAX(minutes) AS m {of_each} GROUP BY window_start",
+            f"SELECT {start} AS window_start, MAX(minutes) AS m FROM visits GROUP BY ALL",
+        )
+        hops = (
+            f"FROM HOP(visits, ts, INTERVAL '{seconds} seconds', INTERVAL '{2 * seconds} seconds')"
+        )
+        yield Template(
+            f"SELECT room, window_start, COUNT(*) AS n {hops} GROUP BY room, window_start",
+            f"SELECT room, {start} - hop * {size} AS window_start, COUNT(*) AS n "
+            "FROM visits, (VALUES (0), (1)) hops(hop) GROUP BY ALL",
+        )
+
+
 GROUPS = {
+    "one source": (*_of_one_source(),),
+    "further groups": (*_further_groups(),),
     "selections": (*_selections(),),
     "joins": (*_joins(),),
     "groups": (*_groups(),),

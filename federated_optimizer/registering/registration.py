@@ -13,6 +13,9 @@ read them, so runs only read older ones.
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+
+from msgspec.structs import replace
 
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.cutting.eager_parts import eager_parts
@@ -21,6 +24,7 @@ from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize
 from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, cheaper_way
+from federated_optimizer.registering.found_parts import equal_run, groups_over, over_sources
 from federated_optimizer.registering.registration_terms import (
     NewNode,
     Planning,
@@ -29,6 +33,7 @@ from federated_optimizer.registering.registration_terms import (
 )
 from federated_optimizer.registering.rows_there import over_rows_there
 from federated_optimizer.registering.run_bundles import RunBundles
+from federated_optimizer.registering.selection_nodes import SelectionNodes
 from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened, with_checked
@@ -39,17 +44,11 @@ from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.choices import RecursionChoice
 from streamsql.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Filter,
     Fixpoint,
     OnClose,
     Plan,
-    Project,
-    RemoteSource,
     StreamWindow,
     ToStream,
-    transform_up,
     walk_plan,
 )
 from streamsql.binder import BoundQuery
@@ -118,7 +117,9 @@ class _Making:
             way = cheaper_way(way, choosing)
             if way is found_way:  # else it is computed of rows that are there already
                 way = self._over_rows_there(way, choosing, logical)
-        nodes = self._read_nodes(way.bundle, widened=way is found_way)
+            if self.sharing.makes_nodes:
+                way = self._over_selection_nodes(way, choosing)
+        nodes = self._read_nodes(way.bundle, widened=way.found is found_way.found)
         return Registration(nodes, way.bundle, logical, way.used)
 
     @property
@@ -147,6 +148,18 @@ class _Making:
             return PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
 
         return over_rows_there(way, choosing, over)
+
+    def _over_selection_nodes(self, way: PlannedWay, choosing: Choosing) -> PlannedWay:
+        """Return a way whose selections of sources are read from nodes with their columns."""
+        moves, whole = self.sharing.moves, self.bound.whole_changes
+        nodes = SelectionNodes(choosing, self.bundles.may_read, moves=moves, whole_changes=whole)
+        wanted = list(islice(nodes.of(way.bundle), MAX_NODES - len(self.nodes)))
+        made = [self._make(node.plan, node.widens) for node in wanted]
+        if not any(made):
+            return way
+        bundle = replace(way.bundle, query=self.bundles.next_run())
+        bundle, more = self.bundles.over_rows(bundle, way.found)
+        return PlannedWay(way.found, bundle, (*way.used, *more))
 
     def _choosing(self, logical: Plan, run: str) -> Choosing:
         """Return by what the ways of computing the query are compared."""
@@ -283,7 +296,7 @@ class _Making:
         plan = found.plan if found.is_there else self.bundles.ordered(found.plan, found.offers)
         known = self.bundles.statistics_of(found.offers)
         for part in eager_parts(plan, self._topology, known):
-            if _groups_over(part) in regrouped:
+            if groups_over(part) in regrouped:
                 continue  # it was tried above, as what it is over sources
             logical = self._normal(over_sources(part, found))
             there = self.sharing.index.find(logical, self.bundles.may_read)
@@ -341,40 +354,6 @@ class _Making:
         for offer in offers_of(bundle, logical, reads=reads, is_node=True, statistics=known):
             self.sharing.index.add(offer)
         return True
-
-
-def equal_run(found: SharedPlan) -> Offer | None:
-    """Return the result of a query that a shared plan is, without any change; None: there is none.
-
-    Nobody publishes the result of a node.
-    """
-    match found.plan:
-        case RemoteSource(fragment=name) if name in found.offers:
-            offer = found.offers[name]
-            is_result = not offer.bundle.fragment(offer.fragment).consumer
-            return offer if is_result and not offer.is_node else None
-        case _:
-            return None
-
-
-def over_sources(plan: Plan, found: SharedPlan) -> Plan:
-    """Return a plan over what its leaves stand for."""
-    offers = found.offers
-
-    def put(node: Plan) -> Plan:
-        return offers[node.fragment].plan if isinstance(node, RemoteSource) else node
-
-    return transform_up(plan, put)
-
-
-def _groups_over(plan: Plan) -> str:
-    """Return the leaf whose rows an operator groups; empty: it is something else."""
-    if not isinstance(plan, Aggregate | Distinct):
-        return ""
-    below = plan.input
-    while isinstance(below, Filter | Project):
-        below = below.input
-    return below.fragment if isinstance(below, RemoteSource) else ""
 
 
 def is_shareable(plan: Plan) -> bool:

@@ -33,6 +33,8 @@ class Sharing:
         allowed: Returns whether the query may read an offer.
         rows: Returns how many rows an offer has.
         makes_nodes: False where only what is there may be read, as for a query that runs already.
+        moves: True if running queries move to what costs less: a node that they will read may be
+            made.
     """
 
     index: ComputationIndex
@@ -41,6 +43,7 @@ class Sharing:
     allowed: Allowed = lambda _offer: True
     rows: Rows = rows_told
     makes_nodes: bool = True
+    moves: bool = True
 
     @property
     def is_eager(self) -> bool:

@@ -199,6 +199,13 @@ class ComputationIndex:
         forms = tuple(sorted(input_forms(block_of(plan))))
         return (offer for offer, _block in self._blocks.all(forms))
 
+    def weaker(self, wanted: Plan, allowed: Allowed, most: int) -> Iterator[Offer]:
+        """Yield some offers that have all rows of a block, the likely best, whatever they show."""
+        block = block_of(wanted)
+        forms = tuple(sorted(input_forms(block)))
+        for some in islice(self._blocks.weaker(block, forms, allowed, most), 1):
+            yield from (candidate.offer for candidate in some)
+
     def find(
         self,
         wanted: Plan,

@@ -27,6 +27,7 @@ from federated_optimizer.sharing.rules.shorter_windows import (
     bounds_of,
     length_of,
     over_longer,
+    shown_place,
     why_not,
     window_of,
     younger,
@@ -52,9 +53,9 @@ def delivered_once(
         whole_changes: As for `rows_of_others`.
     """
     while True:
-        selections = _selections(bundle)
+        sent = selections(bundle)
         of_younger = sited_leaves(bundle)
-        pairs = [(s, w) for s in selections for w in selections if s is not w]
+        pairs = [(s, w) for s in sent for w in sent if s is not w]
         merged = next((m for s, w in pairs if (m := _merged(s, w, statistics)) is not None), None)
         if merged is None and not whole_changes:
             shorter = (_shortened(s, w, statistics) for s, w in pairs if s.id not in of_younger)
@@ -90,7 +91,7 @@ def _shortened(strong: Fragment, weak: Fragment, statistics: Statistics) -> _Mer
     except NotSharedError:
         return None
     time = offered.columns[window.input.time_column or 0]
-    plan = _showing(wanted, weak.plan, (time,))
+    plan = showing(wanted, weak.plan, (time,))
     if plan is None:
         return None
     told = replace(strong, plan=bounds_of(strong.plan))
@@ -129,7 +130,8 @@ def sited_leaves(bundle: FragmentBundle) -> frozenset[str]:
     )
 
 
-def _selections(bundle: FragmentBundle) -> list[Fragment]:
+def selections(bundle: FragmentBundle) -> list[Fragment]:
+    """Return the fragments of a bundle that deliver a selection of a source to one site."""
     fed = {feed.fragment for feed in bundle.feeds}
     return [
         fragment
@@ -147,7 +149,7 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
     """
     if delivered_at(strong) != delivered_at(weak):
         return None
-    plan = _showing(strong.plan, weak.plan)
+    plan = showing(strong.plan, weak.plan)
     if plan is None:
         return None
     saved = estimate(strong.plan, statistics).rows * row_bytes(strong.plan.schema)
@@ -155,7 +157,7 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
     return plan if added * estimate(weak.plan, statistics).rows <= saved else None
 
 
-def _showing(strong: Plan, weak: Plan, more: Sequence[Expression] = ()) -> Plan | None:
+def showing(strong: Plan, weak: Plan, more: Sequence[Expression] = ()) -> Plan | None:
     """Return a weaker plan with all columns that a stronger one needs of it, and some more.
 
     None if it is not weaker.
@@ -274,7 +276,7 @@ def rows_of_others(  # noqa: PLR0913 - a bundle, and what may be read how
     """
     result = RowsOfOthers()
     of_younger = sited_leaves(bundle)
-    for fragment in _selections(bundle):
+    for fragment in selections(bundle):
         if fragment.id in of_younger:
             # Its rows have to come with the sites that send them, in its own plan.
             sent = _sent_from(fragment, allowed)
@@ -305,12 +307,17 @@ def _of_longer(
     window = window_of(fragment.plan)
     if window is None or set(fragment.destinations) & set(fragment.sites):
         return None
+    time = window.input.time_column
+
+    def has_time(offer: Offer) -> bool:
+        return is_sent(offer) and shown_place(offer.plan, time) is not None
+
     longer_ones = [each for each in index.rows_of(window.input) if not why_not(window, each)]
     answers = []
     for longer in sorted(longer_ones, key=length_of)[:MAX_LONGER]:
         try:
             wanted = over_longer(fragment.plan, longer)
-            found = index.find(wanted, is_sent, rows, canonical=canonical)
+            found = index.find(wanted, has_time, rows, canonical=canonical)
             if found is not None:
                 plan = younger(found.plan, found.offer.plan, fragment.plan, fragment.id)
                 answers.append(dataclasses.replace(found, plan=plan, remaining=found.remaining + 1))

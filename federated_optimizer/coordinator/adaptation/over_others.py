@@ -95,7 +95,8 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
     is_over = (
         prices.has_company or reads_results(current) or bool(current.feeds and not is_searched)
     )
-    if not (is_over or reads_results(made[1][1])):
+    rests = reads_results(made[1][1]) or _reads_more(made[1][1], made[0][1])
+    if not (is_over or rests):
         return None
     others = [(planned, bundle) for planned, bundle in made if not planned.bundle.runs_as(current)]
     costs = [prices.caused(bundle) for _planned, bundle in others]
@@ -109,7 +110,7 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
         stays = OverOthers(planned_of(queries[0]), current, before, before)
         return stays if is_over else None
     (planned, bundle), cost = others[found.number], costs[found.number]
-    if not (is_over or reads_results(bundle)):
+    if not (is_over or reads_results(bundle) or _reads_more(bundle, made[0][1])):
         return None
     work = None if found.is_much else _work(prices, cost, bundle)
     return OverOthers(planned, bundle, before, (plan_read(bundle), cost), work)
@@ -118,6 +119,12 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
 def reads_results(bundle: FragmentBundle) -> bool:
     """Return whether a bundle reads results of other runs."""
     return bool(bundle.results_read)
+
+
+def _reads_more(bundle: FragmentBundle, alone: FragmentBundle) -> bool:
+    """Return whether a bundle reads rows that others receive and a plan alone does not read."""
+    read, given = ({(f.run, f.source) for f in each.feeds} for each in (bundle, alone))
+    return not read <= given
 
 
 def sends_nothing(bundle: FragmentBundle) -> bool:

@@ -150,7 +150,8 @@ class Preparation:
         """Return the rules by which a new query of somebody is planned over what runs."""
         self._offers.index()  # here: what a process finds out is seen nowhere else
         allowed = self._offers.for_new(principal, whole_changes=whole_changes)
-        return Reading(self._offers, allowed, makes_nodes=True)
+        moves = self._shared.settings.adapt > 0.0
+        return Reading(self._offers, allowed, makes_nodes=True, moves=moves)
 
     def _holds(self, prepared: Prepared, principal: Principal) -> bool:
         """Return whether a plan is still what an equal text gets: a run that computes it.

@@ -120,11 +120,7 @@ def younger(over: Plan, offered: Plan, wanted: Plan, bounds: str) -> Plan:
         NotSharedError: The leaf does not show the event time.
     """
     window = bounds_of(wanted)
-    time = window.input.time_column
-    shown = block_of(offered).outputs
-    place = next(
-        (n for n, e in enumerate(shown) if isinstance(e, Column) and e.position == time), None
-    )
+    place = shown_place(offered, window.input.time_column)
     if place is None:
         raise NotSharedError("the rows do not show their event time")
     told = RemoteSource(bounds, BOUNDS_COLUMNS)
@@ -135,6 +131,12 @@ def younger(over: Plan, offered: Plan, wanted: Plan, bounds: str) -> Plan:
         return with_inputs(node, tuple(map(put, node.inputs)))
 
     return put(over)
+
+
+def shown_place(plan: Plan, time: int | None) -> int | None:
+    """Return where a selection of a source shows its event time; None: it does not."""
+    shown = enumerate(block_of(plan).outputs)
+    return next((n for n, e in shown if isinstance(e, Column) and e.position == time), None)
 
 
 def _is_filtered_leaf(plan: Plan) -> bool:

@@ -30,11 +30,13 @@ class Reading:
         offers: Of all runs.
         allowed: Returns whether the query may read an offer.
         makes_nodes: Whether new nodes are made for it.
+        moves: Whether running queries move to what costs less.
     """
 
     offers: ReadableOffers
     allowed: Allowed
     makes_nodes: bool
+    moves: bool = False
 
 
 def registered(
@@ -58,6 +60,7 @@ def registered(
         reading.allowed,
         rows_of(reading.offers.runs, lambda offer: _estimated(offer, planning.statistics)),
         makes_nodes=reading.makes_nodes,
+        moves=reading.moves,
     )
     with reading.offers.restored():
         return register(bound, sharing, planning, lambda: f"q{next(numbers)}")

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.registering.registration_terms import Planning
+from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing import delivered_rows
+from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.delivered_rows import MAX_LONGER
 from federated_optimizer.sharing.forms.blocks import block_of
 from federated_optimizer.sharing.refusals import NotSharedError
@@ -81,9 +82,12 @@ def test_a_window_by_count_is_none_by_time() -> None:
         over_longer(rows_of("s [ROWS 10]"), rows_of("s"))
 
 
-def registered(*texts: str, whole_changes: bool = False) -> FragmentBundle:
-    """Return the bundle of the last of some queries that come one after the other."""
-    network = Network(Planning(TOPOLOGY))
+def registered(*texts: str, whole_changes: bool = False, moves: bool = True) -> FragmentBundle:
+    """Return the bundle of the last of some queries that come one after the other.
+
+    Where queries do not move, no rows are given the columns that they lack.
+    """
+    network = Network(Planning(TOPOLOGY), Sharing(ComputationIndex(), moves=moves))
     for text in texts[:-1]:
         network.register(bound_query(text, CATALOG))
     bound = bound_query(texts[-1], CATALOG)
@@ -141,7 +145,8 @@ def test_of_many_longer_windows_the_shortest_are_looked_at(monkeypatch: pytest.M
 
     monkeypatch.setattr(delivered_rows, "over_longer", over)
     many = [f"SELECT k FROM s [RANGE {minutes} MINUTES]" for minutes in range(90, 20, -1)]
-    bundle = registered(HOUR.replace("1 HOUR", "15 MINUTES"), *many, many[0].replace("90", "10"))
+    texts = (HOUR.replace("1 HOUR", "15 MINUTES"), *many, many[0].replace("90", "10"))
+    bundle = registered(*texts, moves=False)
     assert [feed.run for feed in bundle.feeds] == ["q1"]
     last = looked[-MAX_LONGER:]
     assert [window.size for window in last if isinstance(window, Window)][:2] == [
@@ -166,7 +171,7 @@ def test_of_many_longer_windows_the_shortest_are_looked_at(monkeypatch: pytest.M
     ids=["no time is shown", "rows are missing", "no time", "longer", "no site keeps readings"],
 )
 def test_what_is_not_proven_is_delivered_by_itself(texts: tuple[str, str]) -> None:
-    bundle = registered(*texts)
+    bundle = registered(*texts, moves=False)
     assert kinds(bundle) == (0, 0)
     assert not bundle.feeds
 
