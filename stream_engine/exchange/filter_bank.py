@@ -242,9 +242,9 @@ class _TermReaders:
             yield self._alike, failed
         if self._equal:
             groups: dict[Value, Delta] = {}
-            for value, item in zip(values, delta.items(), strict=True):
+            for row, value in zip(delta, values, strict=True):
                 if value in self._equal:
-                    groups.setdefault(value, {})[item[0]] = item[1]
+                    groups.setdefault(value, {})[row] = delta[row]
             for value, rows in groups.items():
                 yield self._equal[value], rows
         if self._bounds:
@@ -314,21 +314,21 @@ class _TermBounds:
 
     def found(self, delta: Delta, values: Sequence[Any]) -> _Found:
         """Yield conditions with the rows for which they hold; values of the term in order."""
+        if self.are_few:
+            yield from self.each(delta, values)
+            return
         both = zip(values, delta.items(), strict=True)
         # NULL and NaN have no order; NaN alone differs from itself.
         valued = [(row, n, v) for v, (row, n) in both if v is not None and v == v]  # noqa: PLR0124
-        if self.are_few:
-            yield from self.each(valued)
-        else:
-            yield from self._above_or_below(valued)
-            yield from self._between(valued)
+        yield from self._above_or_below(valued)
+        yield from self._between(valued)
 
-    def each(self, valued: _Valued) -> _Found:
+    def each(self, delta: Delta, values: Sequence[Any]) -> _Found:
         """Yield conditions with the rows for which they hold, compared one by one."""
         for name, condition in self._conditions.items():
-            rows = _within(condition, valued)
+            rows = _within(condition, zip(delta, values, strict=True))
             if rows:
-                yield (self._alike[name],), rows
+                yield (self._alike[name],), {row: delta[row] for row in rows}
 
     def _above_or_below(self, valued: _Valued) -> _Found:
         """Yield conditions of one bound with rows for which they hold; no row comes twice.
@@ -362,19 +362,20 @@ class _TermBounds:
             yield (self._alike[name],), part
 
 
-def _within(condition: Within, valued: _Valued) -> Delta:
-    """Return the rows between the bounds of a condition."""
-    low: Any  # values of the term have an order with the bounds (see `needed_rows`)
-    high: Any
-    if condition.low is not None:
+def _within(condition: Within, valued: Iterable[tuple[Row, Any]]) -> list[Row]:
+    """Return the rows whose values are between the bounds of a condition."""
+    found = ((row, v) for row, v in valued if v is not None) if condition.low is None else valued
+    if condition.low is not None:  # values have an order with the bounds (see `needed_rows`)
         low, is_out = condition.low
-        valued = [e for e in valued if e[2] > low] if is_out else [e for e in valued if e[2] >= low]
+        found = (
+            [each for each in valued if (v := each[1]) is not None and v > low]
+            if is_out
+            else [each for each in valued if (v := each[1]) is not None and v >= low]
+        )
     if condition.high is None:
-        return {row: weight for row, weight, _value in valued}
+        return [row for row, _value in found]
     high, is_in = condition.high
-    if is_in:
-        return {row: weight for row, weight, value in valued if value <= high}
-    return {row: weight for row, weight, value in valued if value < high}
+    return [row for row, v in found if (v <= high if is_in else v < high)]
 
 
 def predicate_of(condition: RowCondition) -> Expression:

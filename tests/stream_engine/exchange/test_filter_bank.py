@@ -186,7 +186,7 @@ def test_a_few_conditions_with_bounds_are_compared_one_by_one() -> None:
     assert not bounds.are_few
     bank.remove("q0")
     assert bounds.are_few
-    assert [rows for _alike, rows in bounds.each([((2,), 1, 2)])] == [{(2,): 1}] * 2
+    assert [rows for _alike, rows in bounds.each({(2,): 1}, [2])] == [{(2,): 1}] * 2
 
 
 @given(
