@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from federated_optimizer.network.run_ages import age_of, is_older
-from federated_optimizer.network.shareable import fragment_prints, why_alone
+from federated_optimizer.network.shareable import fragment_prints, may_give, why_alone
 from federated_optimizer.registering.registration import register
 from federated_optimizer.registering.registration_terms import Planning, Registration, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
@@ -239,7 +239,7 @@ class Network:
         """Note the fragments that a run has for others."""
         own = {fragment.id for fragment in bundle.own}
         for fragment, printed in fragment_prints(bundle).items():
-            if fragment in own:
+            if fragment in own and may_give(bundle.fragment(fragment)):
                 self._prints.setdefault(printed, {})[bundle.query] = fragment
                 self._printed.setdefault(bundle.query, []).append(printed)
 

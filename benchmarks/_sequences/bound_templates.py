@@ -1,12 +1,15 @@
 """The templates, bound and planned alone once for all sequences."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
 import msgspec
 
-from benchmarks._sequences.overlapping_queries import SOURCES, TEMPLATES, Template
+from benchmarks._sequences.aggregate_queries import DEFINITIONS, MODULES
+from benchmarks._sequences.overlapping_queries import SOURCES, TEMPLATES
+from benchmarks._sequences.templates import Template
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan, search_of
 from federated_optimizer.search.choosing import Search
@@ -14,10 +17,11 @@ from federated_optimizer.sharing.forms import exact_cache
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.metrics import Metric
 from streamsql.algebra.operators import RemoteSource, Scan, walk_plan
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import parse_script, parse_statement
-from streamsql.syntax.statements import CreateSource, Query
+from streamsql.syntax.statements import CreateFunction, CreateSource, Query
 from streamsql.wire.fragments import Engine, FragmentBundle
 
 MOST_SEARCHES = 2_000
@@ -54,10 +58,22 @@ class BoundTemplate:
 def bound_templates() -> Mapping[str, BoundTemplate]:
     """Return the templates by their texts."""
     catalog = Catalog(())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource)  # noqa: S101  (our own text)
-        catalog.define(define(statement, catalog))
-    return {template.text: _bound(template, catalog) for template in TEMPLATES}
+    with aggregates_of_users():
+        for statement in parse_script(SOURCES + DEFINITIONS):
+            assert isinstance(statement, CreateSource | CreateFunction)  # noqa: S101  (our own text)
+            catalog.define(define(statement, catalog))
+        return {template.text: _bound(template, catalog) for template in TEMPLATES}
+
+
+@contextmanager
+def aggregates_of_users() -> Iterator[None]:
+    """Let the aggregates of templates run inside."""
+    before = INSTALLED.modules
+    INSTALLED.allow((*before, *MODULES))
+    try:
+        yield
+    finally:
+        INSTALLED.allow(before)
 
 
 @cache

@@ -3,6 +3,7 @@
 Answers that agree prove something only where queries really shared, and sites died meanwhile.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -38,6 +39,20 @@ SHARED = (
 )
 """Kinds of computations that queries read, by `kinds_of`."""
 
+FORMS = {
+    "TUMBLE": r"TUMBLE\(",
+    "HOP": r"HOP\(",
+    "DATE_TRUNC": r"DATE_TRUNC\(",
+    "ROLLUP": r"ROLLUP \(",
+    "CUBE": r"CUBE \(",
+    "ARG_MIN": r"ARG_MIN\(",
+    "ARG_MAX": r"ARG_MAX\(",
+    "FILTER": r"FILTER \(",
+    "MEDIAN": r"MEDIAN\(",
+    "aggregates of users": r"(counted|peak|harmonic_mean)\(",
+}
+"""Patterns of texts with forms of which each set has to have queries that share something."""
+
 NEEDED = (
     COMPARED,
     WITH_DUCKDB,
@@ -46,6 +61,7 @@ NEEDED = (
     "nodes made",
     "nodes widened",
     *(f"read by others: {kind}" for kind in SHARED),
+    *(f"over rows of others: {form}" for form in FORMS),
     "sites that die while a node is filled",
     "sites that die while a reader is filled",
     "sites that crash while a reader is filled",
@@ -83,11 +99,13 @@ def lengths_of(plan: Plan) -> set[int | None]:
     return {node.size for node in walk_plan(plan) if isinstance(node, Window)}
 
 
-def note_registration(counts: Counter[str], found: Registration) -> None:
-    """Count what a new query reads and makes."""
+def note_registration(counts: Counter[str], found: Registration, text: str) -> None:
+    """Count what a new query of a text reads and makes."""
     counts["queries"] += 1
     counts["queries equal to one that runs"] += bool(found.equal)
     counts[OVER_OTHERS] += bool(found.used and not found.equal)
+    for form, pattern in FORMS.items() if found.used and not found.equal else ():
+        counts[f"over rows of others: {form}"] += bool(re.search(pattern, text))
     for node in found.nodes:
         counts["nodes widened" if node.widens else "nodes made"] += 1
     own = lengths_of(found.logical)

@@ -204,7 +204,7 @@ class Sequence:
         self.live[number] = _Live(change.query, template, alone.query, meets)
         found = change.registration
         assert found is not None  # noqa: S101  (a registration has one)
-        note_registration(self.counts, found)
+        note_registration(self.counts, found, text)
         if found.nodes:
             self._filled.update(bundle.query for bundle in change.deploy)
         if found.used:

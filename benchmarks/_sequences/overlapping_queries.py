@@ -4,7 +4,15 @@ Texts are the same for both but for windows: DuckDB reads a view of the rows tha
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from benchmarks._sequences.aggregate_queries import (
+    best_and_middle,
+    further_aggregates,
+    several_groupings,
+    times,
+)
+from benchmarks._sequences.templates import Template
+from benchmarks._sequences.templates import same as _same
 
 SOURCES = """
 CREATE SOURCE readings (sensor TEXT, room TEXT, celsius INTEGER, level INTEGER, KEY (sensor))
@@ -29,24 +37,6 @@ ROOMED = ("readings", "seats", "visits")
 
 WINDOWS = {"visits": (5, 10, 20), "readings": (10, 20)}
 """Lengths of windows, in seconds, over a source."""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A query.
-
-    Attributes:
-        text: StreamSQL.
-        plain: The same for DuckDB.
-    """
-
-    text: str
-    plain: str
-
-
-def _same(*texts: str) -> Iterator[Template]:
-    for text in texts:
-        yield Template(text, text)
 
 
 def _selections() -> Iterator[Template]:
@@ -307,6 +297,10 @@ def _further_groups() -> Iterator[Template]:
 GROUPS = {
     "one source": (*_of_one_source(),),
     "further groups": (*_further_groups(),),
+    "times": (*times(),),
+    "several groupings": (*several_groupings(),),
+    "best and middle": (*best_and_middle(),),
+    "further aggregates": (*further_aggregates(),),
     "selections": (*_selections(),),
     "joins": (*_joins(),),
     "groups": (*_groups(),),

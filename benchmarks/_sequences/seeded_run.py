@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from benchmarks._sequences.actions import Action
+from benchmarks._sequences.bound_templates import aggregates_of_users
 from benchmarks._sequences.network_sequence import Sequence, Setting
 from benchmarks._sequences.random_actions import RandomActions
 from benchmarks._sequences.rows_of_sites import PlainTables
@@ -54,11 +55,12 @@ def run_seed(seed: int, actions: int) -> Counter[str] | Failure:
     chance = RandomActions(sequence)
     done: list[Action] = []
     try:
-        for _ in range(actions):
-            for action in chance.draw():
-                done.append(action)
-                sequence.do(action)
-        sequence.end()
+        with aggregates_of_users():
+            for _ in range(actions):
+                for action in chance.draw():
+                    done.append(action)
+                    sequence.do(action)
+            sequence.end()
     except Exception as error:  # noqa: BLE001  (whatever fails is a finding)
         return shortened(Failure(setting, tuple(done), _words(error)), type(error))
     return sequence.counts
@@ -71,7 +73,8 @@ def played(setting: Setting, *actions: Action) -> Counter[str]:
         WrongRowsError: A query has other rows than an oracle says.
     """
     sequence = Sequence(setting, tables())
-    sequence.play(actions)
+    with aggregates_of_users():
+        sequence.play(actions)
     return sequence.counts
 
 

@@ -37,6 +37,11 @@ def fingerprint(bundle: FragmentBundle) -> str:
     return sha256(encode_packed(said)).hexdigest()
 
 
+def may_give(fragment: Fragment) -> bool:
+    """Return whether others may read a fragment that a run has: a leaf, or its result."""
+    return not fragment.consumer or fragment.engine != Engine.BASE
+
+
 def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
     """Return names of what the fragments compute whose rows are at a base site for others, by id.
 

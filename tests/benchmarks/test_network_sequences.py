@@ -37,6 +37,21 @@ def test_there_are_sixty_templates_that_differ() -> None:
     assert len(TEMPLATES) == sum(map(len, GROUPS.values()))
 
 
+def test_what_a_run_computes_for_itself_is_read_by_nobody() -> None:
+    """A node that was planned before what it reads was widened computes that itself."""
+    groups = "FROM readings r, seats s WHERE r.room = s.room GROUP BY"
+    counts = played(
+        Setting(281, Strategy.ALL, Materialize.EAGER, ("base",), colocated=False),
+        Register(5, f"SELECT s.room, COUNT(*) AS n {groups} s.room HAVING COUNT(*) > 1"),
+        Register(8, f"SELECT r.room, r.level, COUNT(*) AS n {groups} ROLLUP (r.room, r.level)"),
+        Insert("gw-2", "seats", ("m5", "r4", 1, 0.25)),
+        Insert("gw-2", "readings", ("s5", "r4", 0, 4)),
+        Rest(),
+    )
+    assert counts["nodes widened"] > 0
+    assert counts[COMPARED] > 0
+
+
 def test_all_strategies_have_their_turn_and_both_ways_of_making_nodes() -> None:
     settings = [setting_of(seed) for seed in range(36)]
     assert {each.strategy for each in settings} == set(Strategy)

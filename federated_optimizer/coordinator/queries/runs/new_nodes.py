@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, PlannedNode
-from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns, may_give
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.store.stored_runs import StoredNode
-from federated_optimizer.network.shareable import fragment_prints
+from federated_optimizer.network.shareable import fragment_prints, may_give
 from streamsql.wire.fragments import Feed, FragmentBundle
 
 

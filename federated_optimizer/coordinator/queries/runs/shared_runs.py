@@ -21,10 +21,15 @@ from federated_optimizer.coordinator.queries.runs.newest_runs import NewestRuns
 from federated_optimizer.coordinator.queries.runs.queries_by_text import QueriesByText
 from federated_optimizer.coordinator.queries.runs.run_reads import RunReads
 from federated_optimizer.network.run_ages import age_of
-from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
+from federated_optimizer.network.shareable import (
+    fingerprint,
+    fragment_prints,
+    may_give,
+    run_or_read,
+)
 from streamsql.algebra.operators import RemoteSource
 from streamsql.wire.bundles.closure_prints import closure_print, is_kept
-from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
+from streamsql.wire.fragments import Engine, Feed, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 
 K = TypeVar("K")
@@ -387,11 +392,6 @@ class SharedRuns:
             _drop(self._parts, printed, run)
             if run in self._given.get(printed, {}):
                 _drop(self._given, printed, run)
-
-
-def may_give(fragment: Fragment) -> bool:
-    """Return whether others may read a fragment that a run has: a leaf, or its result."""
-    return not fragment.consumer or fragment.engine != Engine.BASE
 
 
 def _drop(index: dict[K, dict[str, T]], name: K, run: str) -> None:
