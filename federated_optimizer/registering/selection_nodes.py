@@ -9,7 +9,7 @@ A shorter window needs the event time of the longer one, and the bounds of its o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
@@ -47,10 +47,12 @@ class WiderSelection:
     Attributes:
         plan: What it selects.
         widens: The run of a node that is given columns; empty: it is a new one.
+        made: By the metric, the price of a new node as long as nobody else reads it.
     """
 
     plan: Plan
     widens: str
+    made: float = 0.0
 
 
 class SelectionNodes:
@@ -73,6 +75,13 @@ class SelectionNodes:
         self._known = choosing.planning.statistics
         self._prices: dict[Plan, float] = {}
 
+    def _stays(self, made: float, sent: float) -> bool:
+        """Return whether a query stays with nodes until others have moved onto them, too.
+
+        Until then it causes them alone, and leaves what costs much more than to do without.
+        """
+        return made <= self._planning.much * sent
+
     def of(self, bundle: FragmentBundle) -> Iterator[WiderSelection]:
         """Yield a node for each selection of a bundle that costs less with it."""
         if why_alone(bundle):
@@ -85,7 +94,7 @@ class SelectionNodes:
                 and not self._choosing.is_delivered(bundle, fragment.id)
             ):
                 found = self._node(fragment)
-                if found is not None:
+                if found is not None and self._stays(found.made, self._sent(fragment.plan)):
                     yield found
 
     def _node(self, fragment: Fragment) -> WiderSelection | None:
@@ -110,7 +119,11 @@ class SelectionNodes:
                     told = self._told(plan)
                     consider(over_longer(plan, longer), () if time is None else (time,), told)
         price, _name, node = min(found, key=lambda each: each[:2], default=(0.0, "", None))
-        return node if node is not None and price < SAVES * self._sent(plan) else None
+        alone = self._sent(plan)
+        if node is None or price >= SAVES * alone:
+            return None
+        made = 0.0 if node.widens else self._sent(node.plan)
+        return replace(node, made=made)
 
     def _at(self, fragment: Fragment) -> Allowed:
         """Return which offers have rows that the sites of a selection send to its reader's."""

@@ -87,6 +87,17 @@ def test_a_shorter_window_makes_a_node_that_shows_the_event_time() -> None:
     assert name in {feed.run for feed in third.feeds}
 
 
+def test_a_node_that_the_query_would_leave_again_is_not_made() -> None:
+    """Until the older query has moved onto it, the new one causes all of it."""
+    columns = {("steps", "who"): ColumnFacts(9.0, 9.0), ("steps", "n"): ColumnFacts(4.0, 4.0)}
+    known = Statistics(sources={"steps": SourceFacts(1e4, 100.0)}, columns=columns)
+    for condition, is_made in (("n = 1", False), ("n <> 1", True)):
+        sites = Sites(known)
+        sites.add("SELECT who, ts FROM steps")
+        sites.add(f"SELECT who, ts FROM steps WHERE {condition}")
+        assert bool(nodes(sites)) is is_made, condition
+
+
 def test_a_window_of_a_query_that_acts_is_its_own() -> None:
     sites = Sites()
     sites.add("SELECT who FROM steps [RANGE 1 HOUR]")
