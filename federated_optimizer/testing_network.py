@@ -217,7 +217,9 @@ class Network:
         if why_alone(bundle):
             return bundle
         # A node that was widened for it has changed the versions of what reads the node.
-        feeds = [f for f in bundle.feeds if self.runs[f.run].bundle.version == f.version]
+        feeds = [
+            self._rooted(f) for f in bundle.feeds if self.runs[f.run].bundle.version == f.version
+        ]
         bundle = msgspec.structs.replace(bundle, feeds=tuple(feeds))
         own = {fragment.id for fragment in bundle.own}
         for fragment, printed in fragment_prints(bundle).items():
@@ -228,6 +230,18 @@ class Network:
             if owner is not None:
                 feeds.append(Feed(fragment, owner[0].query, owner[0].version, owner[1]))
         return msgspec.structs.replace(bundle, feeds=tuple(feeds))
+
+    def _rooted(self, feed: Feed) -> Feed:
+        """Return the reading of the run that receives the rows: one that is fed hands nothing on.
+
+        What a new node delivers is offered to the query that it is made for before it is known
+        that an older run receives the same rows.
+        """
+        owner = self.runs[feed.run].bundle
+        above = next((f for f in owner.feeds if f.fragment == feed.source), None)
+        if above is None:
+            return feed
+        return self._rooted(Feed(feed.fragment, above.run, above.version, above.source))
 
     def _owner(self, printed: str, run: str) -> tuple[FragmentBundle, str] | None:
         for name, fragment in self._prints.get(printed, {}).items():

@@ -1,5 +1,6 @@
 """Networks of groups and set operators: every query has its own rows, whatever others compute."""
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from federated_optimizer.testing_bundles import Readings
 from federated_optimizer.testing_network import Network, answers
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
+from tests import user_aggregates
 from tests.federated_optimizer.sharing.readings_shop import CATALOG, NOW, ROWS, TOPOLOGY
 from tests.federated_optimizer.sharing.rules.test_coarser_groups import query
 from tests.streamsql.from_text import bound_query
@@ -30,6 +32,12 @@ def readings() -> Readings:
 
 
 READINGS = readings()
+
+
+@pytest.fixture(autouse=True)
+def _with_aggregates_of_users() -> Iterator[None]:
+    with user_aggregates.installed():
+        yield
 
 
 def text_of(choose: Random) -> str:
