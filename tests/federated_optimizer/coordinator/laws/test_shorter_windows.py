@@ -166,7 +166,8 @@ def test_readers_of_bounds_go_on_by_themselves_when_a_gateway_comes(
         step(federation, "gw-1", "a")
         await harness.until(lambda: len(coordinator.relation(reader)) == 1, "the first row")
         await coordinator.stop(short)
-        assert any(is_trimmed(node.bundle) for node in coordinator._queries.nodes.all())
+        (node,) = coordinator._queries.nodes.all()
+        assert not is_trimmed(node.bundle)
         await federation.site("gw-3", sources=("steps",), schema=STEPS)
         step(federation, "gw-3", "b")
         await harness.until(
@@ -174,5 +175,21 @@ def test_readers_of_bounds_go_on_by_themselves_when_a_gateway_comes(
         )
         assert "InternalError" not in caplog.text
         assert "outside its recursion" not in caplog.text
+
+    harness.run(scenario)
+
+
+def test_rows_go_when_the_query_has_ended_whose_bounds_are_read(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(federation)
+        await harness.start_query(coordinator, LONG)
+        short = await harness.start_query(coordinator, SHORT)
+        times = await harness.start_query(coordinator, "SELECT ts FROM steps [RANGE 2 SECONDS]")
+        step(federation, "gw-1", "a")
+        await harness.until(lambda: len(coordinator.relation(times)) == 1, "it is in")
+        await coordinator.stop(short)
+        step(federation, "gw-2", "b")
+        await harness.until(lambda: len(coordinator.relation(times)) == 2, "both are in")
+        await harness.until_rows(coordinator, times, [])
 
     harness.run(scenario)
