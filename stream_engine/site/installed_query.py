@@ -108,7 +108,7 @@ class InstalledQuery:
         self._work: QueryWork | None = None
         self._fresh = True
         self._starting, self._recursive_news = False, False
-        self._wakeup: int | None = None
+        self._note_wakeup()  # windows of a former one go on, though nothing arrives
         self.scans: tuple[Scan, ...] = scans_read(self._circuits.values())
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
         self.feeds: Sequence[OpenFeed] = open_feeds(bundle, site)
@@ -269,7 +269,7 @@ class InstalledQuery:
 
     def _note_wakeup(self) -> None:
         times = [circuit.next_wakeup() for circuit in self._timed]
-        self._wakeup = min([time for time in times if time is not None], default=None)
+        self._wakeup: int | None = min([time for time in times if time is not None], default=None)
 
     def _run(  # noqa: PLR0913, PLR0917  (what runs, on what, when, and how it is measured)
         self,

@@ -38,8 +38,9 @@ class PendingQueries:
         self._change = 0
 
     def add(self, name: str, query: "InstalledQuery") -> None:
-        """Add a query that is about to make its first step."""
+        """Add a query that is about to make its first step, or that goes on as another bundle."""
         self._places[name] = next(self._numbers)
+        self._wakeups.set(name, query.next_wakeup())
         for scan in query.scans:
             self.readers.setdefault(scan, {})[name] = None
         self.touch(name)

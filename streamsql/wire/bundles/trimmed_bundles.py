@@ -9,14 +9,7 @@ from collections.abc import Collection, Iterable
 from msgspec.structs import replace
 
 from streamsql.algebra.expressions import Literal
-from streamsql.algebra.operators import (
-    Filter,
-    Plan,
-    Project,
-    RemoteSource,
-    UnionAll,
-    WindowBounds,
-)
+from streamsql.algebra.operators import Filter, Plan, Project, RemoteSource, UnionAll
 from streamsql.data.types import DataType
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
@@ -34,14 +27,12 @@ def trimmed(bundle: FragmentBundle, leaves: Collection[str]) -> FragmentBundle |
         leaves: Ids of fragments that its gateways or the static engine deliver to base sites.
 
     Returns:
-        None if it cannot be trimmed to these: some are not its own, read other fragments, are
-        bounds of a window, or go to different sites.
+        None if it cannot be trimmed to these: some are not its own, read other fragments, or go to
+        different sites.
     """
     kept = [fragment for fragment in bundle.own if fragment.id in leaves]
     goes = {fragment.destinations for fragment in kept}
     is_leaf = all(f.consumer and f.engine != Engine.BASE and not f.inputs for f in kept)
-    if any(isinstance(f.plan, WindowBounds) for f in kept):
-        return None  # who reads bounds got no further ones from a run that goes on trimmed
     result = next((f for f in bundle.fragments if not f.consumer), None)
     if result is None or len(kept) != len(set(leaves)) or len(goes) != 1 or not is_leaf:
         return None

@@ -5,7 +5,15 @@ import random
 import pytest
 
 from stream_engine.simulation.network import Faults, Network
-from streamsql.algebra.operators import Join, JoinKind, RemoteSource, Scan, SourceKind
+from streamsql.algebra.operators import (
+    Join,
+    JoinKind,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    Window,
+    WindowKind,
+)
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -180,3 +188,31 @@ def test_the_base_keeps_no_rows_of_what_it_has_computed() -> None:
     world.install(bundle)
     world.network.settle()
     assert world.network.state_rows()["base"] == 0
+
+
+def test_rows_leave_their_window_though_nothing_arrives() -> None:
+    window = Window(SEAT, WindowKind.RANGE, size=50)
+
+    def windowed() -> Fragment:
+        return Fragment("f1", Engine.GATEWAY, window, GATEWAYS, "f0", ("base",))
+
+    leaf_there = RemoteSource("f1", window.schema)
+    root = Fragment("f0", Engine.BASE, leaf_there, ("base",))
+    feed = Feed("f1", "q1", 1, "f1")
+    first = FragmentBundle("q1", 1, (root, windowed()), SCHEMA)
+    second = FragmentBundle("seats", 1, (root, windowed()), SCHEMA, feeds=(feed,))
+    network = Network((*GATEWAYS, "base"), seed=1)
+    for gateway in GATEWAYS:
+        network.declare(gateway, SEAT)
+    network.install(first)
+    network.install(second)
+    network.ingest("gw-1", "seat", [SourceEvent(("a", "x"), 1)])
+    network.settle()
+    assert network.result("seats") == {("a", "x"): 1}
+    bundle = trimmed(first, ["f1"])
+    assert bundle is not None
+    network.install(bundle)
+    network.settle()
+    network.advance(1_000)
+    network.settle()
+    assert network.result("seats") == {}

@@ -166,8 +166,7 @@ def test_readers_of_bounds_go_on_by_themselves_when_a_gateway_comes(
         step(federation, "gw-1", "a")
         await harness.until(lambda: len(coordinator.relation(reader)) == 1, "the first row")
         await coordinator.stop(short)
-        (node,) = coordinator._queries.nodes.all()
-        assert not is_trimmed(node.bundle)
+        assert any(is_trimmed(node.bundle) for node in coordinator._queries.nodes.all())
         await federation.site("gw-3", sources=("steps",), schema=STEPS)
         step(federation, "gw-3", "b")
         await harness.until(
