@@ -27,7 +27,7 @@ Rows of all configurations are compared after each round, and with DuckDB's at t
 A configuration that has used up --budget seconds of CPU runs no more: its further queries are only
 planned, for the size of the network, until it has used up --size-budget. Sets of drawn queries have
 a part of both. A set is not begun after --minutes. Rows that differ are an error; a claim that is
-refuted is told.
+refuted is told. Figures are written after each set.
 """
 
 import argparse
@@ -69,15 +69,24 @@ LARGEST_BESIDE_DUCKDB = 0.1
 """The scale up to which DuckDB computes all answers at the end."""
 
 
-def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
-    """Return the figures of all sets, and the claims."""
+def measure(
+    options: argparse.Namespace,
+    say: Callable[[str], None],
+    keep: Callable[[dict[str, Any]], None] = lambda _found: None,
+) -> dict[str, Any]:
+    """Return the figures of all sets, and the claims; `keep` gets those so far after each set."""
     began = time.monotonic()
-    found = {}
+    found: dict[str, Any] = {}
     for name in options.sets:
         if time.monotonic() - began > 60 * options.minutes:
             say(f"{SETS[name].title}: not begun, {options.minutes:g} minutes are over")
             continue
         found[name] = _measured(name, options, say)
+        keep(_figures(options, found))
+    return _figures(options, found)
+
+
+def _figures(options: argparse.Namespace, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "settings": {
             "seed": SEED,
@@ -90,7 +99,7 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str
             "budget": options.budget,
             "size_budget": options.size_budget,
         },
-        "sets": found,
+        "sets": {**found},
         "claims": [verdict._asdict() for verdict in verdicts(found)],
     }
 
@@ -223,7 +232,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{time.monotonic() - began:6.0f} s  {words}", highlight=False, soft_wrap=True
         )
 
-    found = measure(options, say)
+    # A set whose rows differ ends the run; what was measured before it is there.
+    found = measure(options, say, lambda some: write_results(options.out, FILE, some))
     write_results(options.out, FILE, found)
     if options.out is not None and (page := options.out / "argus.md").exists():
         text = page.read_text(encoding="utf-8")

@@ -1,9 +1,12 @@
 """The protocol of the thesis runs, small, and finds other rows."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks import argus
 from benchmarks._argus.arriving_rows import Sizes
 from benchmarks._argus.configurations import CONFIGURATIONS
 from benchmarks._argus.live_network import LiveNetwork
@@ -35,3 +38,17 @@ def test_answers_are_those_of_duckdb_after_updates(configuration: str) -> None:
         assert network.update(number).bytes > 0
     assert network.figures()["answers"] != before
     assert network.unlike_duckdb() == []
+
+
+def test_figures_of_a_set_are_there_where_a_later_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(name: str, *_rest: object) -> dict[str, Any]:
+        if name == "med":
+            raise AssertionError("other rows")
+        return {"title": "FED", "queries": 1, "history": 1, "batch": 1, "rounds": []}
+
+    monkeypatch.setattr(argus, "_measured", measured)
+    with pytest.raises(AssertionError, match="other rows"):
+        main(["--quick", "--sets", "fed", "med", "--out", str(tmp_path)])
+    assert list(json.loads((tmp_path / "argus.json").read_text())["sets"]) == ["fed"]
