@@ -94,8 +94,11 @@ def test_plan_properties_settings_and_graphs(
 
 
 def test_sharing_is_seen_and_switched_off(up: Federation, page: Page) -> None:
-    # The map keeps the same window of temperatures.
-    text = "SELECT rid, MAX(celsius) AS celsius FROM Temperature [RANGE 1 MINUTE] GROUP BY rid"
+    # The map keeps the same window of temperatures; alone, the query does not read the map's rows.
+    text = (
+        "SELECT rid, MAX(celsius) AS celsius FROM Temperature [RANGE 1 MINUTE] GROUP BY rid "
+        "WITH (shared = 'no')"
+    )
     query = up.start_query(text)
     page.goto(f"{up.address}/monitor?query={query}")
     stubs = page.locator(".picture .stub-line")

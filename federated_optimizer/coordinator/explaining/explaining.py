@@ -146,7 +146,9 @@ def _federated(
     if as_graph:
         return bundle_dot(bundle, rate_words(bundle, estimates)), {}
     found, turns = planner.alternatives(bound, text)
-    lines = [explain_bundle(bundle), estimates_table(bundle, estimates)]
+    # Nodes that would be made for it run nowhere yet: their fragments are shown as its own.
+    there = bundle if sharing is None else sharing.only_running(bundle)
+    lines = [explain_bundle(there), estimates_table(there, estimates)]
     choice = rejected_lines(found, turns)
     if any(bundle.fragment(feed.fragment).engine == Engine.BASE for feed in bundle.feeds):
         choice = [

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from federated_optimizer.coordinator.computations.added_operators import (
     added_operators,
     added_words,
@@ -143,6 +145,11 @@ class Sharing:
     def of_running(self, query: RunningQuery) -> SharingNote:
         """Return the note on a query that runs."""
         return self._note(planned_of(query), self._runs.sharers(query), query.run, query)
+
+    def only_running(self, bundle: FragmentBundle) -> FragmentBundle:
+        """Return a bundle that reads runs alone that are there."""
+        feeds = tuple(f for f in bundle.feeds if self._runs.leader(f.run) is not None)
+        return msgspec.structs.replace(bundle, feeds=feeds)
 
     def _note(
         self,

@@ -394,7 +394,7 @@ def test_of_a_very_large_answer_the_first_rows_are_shown(
     console.push(query.id, *((1, (f"m{n}", 1.0)) for n in range(9_999, -1, -1)))
     expect(rows(query_page)).to_have_count(1000)
     expect(rows(query_page).first).to_contain_text("m0")
-    expect(query_page.locator("#facts")).to_contain_text("10000 rows, the first 1000 shown")
+    expect(query_page.locator("#facts")).to_contain_text("10,000 rows, the first 1000 shown")
     console.push(query.id, (-1, ("m0", 1.0)), (-1, ("m5", 1.0)), (1, ("m5", 2.0)))
     expect(rows(query_page).nth(4)).to_have_text("m52")
     expect(rows(query_page).last).to_contain_text("m1000")
