@@ -1,4 +1,4 @@
-"""How much of what follows between filters is not found?
+"""The share of implications between filters that is not found.
 
     python -m benchmarks.subsumption [--quick] [--json] [--seed N] [--out docs/results]
 

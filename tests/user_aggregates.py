@@ -117,14 +117,14 @@ class Divisor(Rows):
 
 
 class Nearby(Rows):
-    """How many pairs have a number and a value of one sign."""
+    """The number of pairs whose number and value have one sign."""
 
     def final(self, state: dict[tuple[int, float], int]) -> int | None:
         return sum(k for (n, v), k in state.items() if n * v >= 0) if state else None
 
 
 class Short(Rows):
-    """Whether all texts are shorter than three letters; NULL is none."""
+    """TRUE if all texts are shorter than three letters; NULL is none."""
 
     def final(self, state: dict[tuple[str | None], int]) -> bool | None:
         return all(s is not None and len(s) < 3 for (s,) in state) if state else None

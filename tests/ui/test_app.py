@@ -175,7 +175,7 @@ def test_the_interface_describes_itself(client: httpx.Client) -> None:
 def test_a_statement_needs_no_other_thread(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is no coroutine FastAPI hands to one: a tenth of a registration's time."""
+    """FastAPI hands to a thread all that is no coroutine: a tenth of a registration's time."""
     handed: list[str] = []
 
     async def counted(work: Callable[..., Any], *args: Any, **named: Any) -> Any:

@@ -64,7 +64,7 @@ class Move:
 
     @property
     def waits(self) -> bool:
-        """Whether other moves have to come about first."""
+        """Return whether it waits for other moves to come about."""
         return any(not move.moved for move in self.earlier)
 
     @property

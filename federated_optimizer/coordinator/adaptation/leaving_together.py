@@ -53,7 +53,7 @@ class Together:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether they cost much less, and save more within ten minutes than the move costs."""
+        """Return whether they cost much less, and save more in ten minutes than moving costs."""
         saved = (self.before - self.after) * HORIZON_SECONDS
         return MUCH * self.after < self.before and saved > self.filling
 

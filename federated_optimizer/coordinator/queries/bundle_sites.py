@@ -9,7 +9,7 @@ from streamsql.wire.fragments import Engine, FragmentBundle
 
 @dataclass(frozen=True, slots=True)
 class BundleSites:
-    """What a status needs to know of a bundle.
+    """Sites and sources of a bundle, as a status names them.
 
     Attributes:
         bundle: The one whose sites these are.

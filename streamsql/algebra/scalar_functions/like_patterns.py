@@ -72,7 +72,7 @@ class LikePattern(NamedTuple):
         return max((piece for part in parts for _, piece in part.pieces), key=len, default="")
 
     def is_of(self, *texts: str) -> bool:
-        """Whether the pattern is some texts with a % between each two."""
+        """Return whether the pattern is some texts with a % between each two."""
         parts = (self.head, *self.middle, *((self.tail,) if self.tail else ()))
         return [part.characters for part in parts] == [tuple(text) for text in texts]
 

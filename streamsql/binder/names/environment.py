@@ -10,8 +10,8 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, TopN
 from streamsql.algebra.past_times import History
-from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import ViewDefinition
+from streamsql.catalog.catalog import Catalog, is_relation
+from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.read_gate import Read
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -152,6 +152,23 @@ class Environment:
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""
         return replace(self, tables={**self.tables, name: table})
+
+    def definition(self, name: str, node: exp.Expr) -> Definition | None:
+        """Return the definition that a name in FROM means, and note that it is read, or None.
+
+        Raises:
+            BindingError: Whoever asks may not read it.
+        """
+        catalog = self.binding.catalog
+        found = catalog.find(name)
+        if found is None or not is_relation(found):
+            return found
+        read = catalog.read_of(found.name, self.expanding)
+        refused = catalog.refusal(read)
+        if refused is not None:
+            raise self.error(node, refused.reason, hint=refused.hint, code="not_allowed")
+        self.binding.reads.add(read)
+        return found
 
     def without_outer(self, reason: str) -> "Environment":
         """Return the environment of a part that cannot read the query around."""

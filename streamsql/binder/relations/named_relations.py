@@ -11,7 +11,6 @@ from streamsql.binder.names.environment import Environment, Scope, identifier_te
 from streamsql.binder.names.refused_clauses import only
 from streamsql.binder.relations.bracket_windows import windowed
 from streamsql.binder.relations.change_streams import kind_of_call
-from streamsql.binder.relations.relation_names import relation_named
 from streamsql.binder.relations.system_times import historic_scan, history_of
 from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
 from streamsql.catalog.catalog import kind_of
@@ -200,7 +199,7 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
     common = environment.tables.get(name)
     if common is not None:
         return common.plan
-    definition = relation_named(name, node.this, environment)
+    definition = environment.definition(name, node.this)
     match definition:
         case SourceDefinition() if environment.history is not None:
             return historic_scan(definition, environment.history, node, environment)

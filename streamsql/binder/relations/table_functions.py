@@ -23,7 +23,6 @@ from streamsql.algebra.operators import (
 from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope, identifier_text
-from streamsql.binder.relations.relation_names import relation_named
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 
@@ -165,7 +164,7 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
             node, "LATE takes the name of a stream", "FROM LATE(seat)"
         )
     name = identifier_text(argument.this)
-    definition = relation_named(name, argument, environment)
+    definition = environment.definition(name, argument)
     if not isinstance(definition, SourceDefinition):
         raise environment.error(
             argument,

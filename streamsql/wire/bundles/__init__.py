@@ -1,1 +1,1 @@
-"""What follows from bundles: prints of fragments, trimmed bundles, partitions, needed rows."""
+"""Facts that follow from bundles: prints of fragments, trimmed bundles, partitions, needed rows."""

@@ -239,7 +239,7 @@ def _breadth(condition: Simple) -> int:
 
 
 def _covers(chosen: RowCondition | None, other: _Found | None) -> bool:
-    """Whether the chosen condition holds only where another predicate of the plan is TRUE."""
+    """Return whether the chosen condition holds only where another predicate is TRUE."""
     if other is None or not other.is_exact:
         return False
     if isinstance(chosen, Within):
@@ -370,7 +370,7 @@ def _all_of(parts: Sequence[Expression]) -> _Found | None:
 
 
 def _is_plain(schema: Schema, part: Expression) -> bool:
-    """Whether a part of a predicate may be evaluated for a row of a fragment."""
+    """Return whether a part of a predicate may be evaluated for a row of a fragment."""
     match part:
         case Column():  # values of another type could not be compared
             is_there = part.position < len(schema)
@@ -382,7 +382,7 @@ def _is_plain(schema: Schema, part: Expression) -> bool:
 
 
 def _is_comparable(compared: Expression, value: Bound) -> bool:
-    """Whether a constant is of the kind that an expression's values have, and equals itself."""
+    """Return whether a constant has the type of an expression's values, and equals itself."""
     if compared.dtype == DataType.TEXT:
         return isinstance(value, str)
     if compared.dtype == DataType.BOOLEAN:

@@ -23,7 +23,7 @@ CHANGES = ("INSERT", "UPDATE", "DELETE")
 
 
 class Step(StrEnum):
-    """What a coordinator dies at."""
+    """Steps at which a coordinator dies."""
 
     COMMIT = auto()
     MESSAGE = auto()
@@ -69,7 +69,7 @@ class DyingCoordinator:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it has died."""
+        """Return whether the step has come at which it dies."""
         return self._is_dead
 
     def _executes(

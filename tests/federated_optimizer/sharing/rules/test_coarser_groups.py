@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks._sequences import sample_aggregates
 from federated_optimizer.planning import normalize
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules import coarser_groups
@@ -215,29 +216,10 @@ def test_a_group_that_is_there_is_filtered_and_not_grouped_again() -> None:
     assert not any(isinstance(node, Aggregate) for node in walk_plan(found))
 
 
-class Counted:
-    """A user's aggregate that is 0 of no rows."""
-
-    def init(self) -> int:
-        return 0
-
-    def step(self, state: int, _value: int) -> int:
-        return state + 1
-
-    def retract(self, state: int, _value: int) -> int:
-        return state - 1
-
-    def merge(self, state: int, other: int) -> int:
-        return state + other
-
-    def final(self, state: int) -> int:
-        return state
-
-
 @pytest.fixture
 def _installed() -> Iterator[None]:
     before = INSTALLED.modules
-    INSTALLED.allow([__name__])
+    INSTALLED.allow([sample_aggregates.__name__])
     yield
     INSTALLED.allow(before)
 
@@ -245,7 +227,8 @@ def _installed() -> Iterator[None]:
 @pytest.mark.usefixtures("_installed")
 def test_a_users_aggregate_of_no_rows_is_no_row_of_a_node() -> None:
     catalog = catalog_of(
-        f"{SOURCES} CREATE AGGREGATE counted(v INTEGER) RETURNS INTEGER AS '{__name__}:Counted';"
+        f"{SOURCES} CREATE AGGREGATE counted(v INTEGER) RETURNS INTEGER "
+        f"AS '{sample_aggregates.__name__}:Counted';"
     )
     node, one, all_rows = (
         normalize(bound_query(text, catalog).plan, TOPOLOGY)
