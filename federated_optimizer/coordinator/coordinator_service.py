@@ -192,7 +192,7 @@ class Coordinator(OpenedRooms):
         return Receiver(
             *(self._shared, self._queries, self._changes, self._lake, self._trials, self._heard),
             on_sites=self._upkeep.sites_changed,
-            on_removed=self._planner.forget,
+            on_removed=self._planner.sites.forget,
             on_own_state=self._heard_own_state,
             on_retained_fragment=self._leftovers.found,
             on_retained_source=self._declared.found,

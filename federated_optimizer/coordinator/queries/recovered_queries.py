@@ -19,10 +19,10 @@ def recover_all(
     nodes = tuple(nodes)
     queries.nodes.stale = tuple(node.run for node in nodes if node.run in read)
     for node in (node for node in nodes if node.run not in read):
-        queries.planner.remember(node.bundle)
+        queries.planner.sites.remember(node.bundle)
         queries.nodes.start(node, recovered=True).compare(queries.differing, queries.missing)
     for query in stored:
-        queries.planner.remember(query.bundle)
+        queries.planner.sites.remember(query.bundle)
         _recover(queries, query)
 
 

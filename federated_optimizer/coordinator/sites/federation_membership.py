@@ -52,7 +52,8 @@ class Membership:
     """All sites as last reported.
 
     Attributes:
-        births: Grows with every change of what sites have.
+        births: Grows with every change of which sites there are, of their roles, and of what they
+            have.
         moves: Grows whenever a site comes, goes, begins anew, or has sent all that it had kept.
     """
 
@@ -79,7 +80,8 @@ class Membership:
             return False
         if before is None or before.online != state.online or state.epoch > old:
             known.since = now
-        self.births += _declared(before) != _declared(state)
+        is_other = known.role != state.role or _declared(before) != _declared(state)
+        self.births += is_other
         known.state = state
         if state.online:
             known.figures, known.figures_at = state, now
@@ -343,6 +345,8 @@ class Membership:
     def _known(self, site: str, role: SiteRole) -> _Site | None:
         if site not in self._sites and len(self._sites) >= MAX_SITES:
             return None
+        if site not in self._sites:
+            self.births += 1
         return self._sites.setdefault(site, _Site(role))
 
 

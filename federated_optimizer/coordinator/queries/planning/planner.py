@@ -30,6 +30,7 @@ from federated_optimizer.coordinator.queries.planning.filled_windows import (
     with_start,
 )
 from federated_optimizer.coordinator.queries.planning.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.known_sites import KnownSites
 from federated_optimizer.coordinator.queries.planning.node_plans import (
     bound_node,
     delivered_again,
@@ -44,7 +45,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.timed_attempts import undisturbed
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.cutting.bundling import ungathered
-from federated_optimizer.network.topology import Topology, colocation_of, is_of_devices
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import compared, normalize, plan, search_of
 from federated_optimizer.registering.registration_terms import Planning
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running, Search
@@ -61,17 +62,14 @@ from streamsql.history.past_plans import fixed
 from streamsql.syntax import parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.bundles.trimmed_bundles import is_trimmed
-from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.site_messages import SiteRole
+from streamsql.wire.fragments import FragmentBundle
 
 
 class Planner:
     """Binds and places queries.
 
-    It remembers which gateway had which source, from births and from bundles of before a restart:
-    a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
-    recursion or join that gateways compute together does without one that has been away for the
-    setting `patience`: what it should compute of others' rows would be missing.
+    Attributes:
+        sites: That queries are placed on.
     """
 
     def __init__(
@@ -88,7 +86,7 @@ class Planner:
         self._devices = AnnouncedDevices(shared)
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._of_text: Callable[[str], RunningQuery | None] = lambda _text: None
-        self._remembered: dict[str, set[str]] = {}
+        self.sites = KnownSites(shared)
         self._reading: Reading | None = None
 
     def watch(
@@ -99,36 +97,9 @@ class Planner:
         """Learn rates from the queries that run, one of each run, and their plans, by text."""
         self._running, self._of_text = running, of_text
 
-    def remember(self, bundle: FragmentBundle) -> None:
-        """Take the gateways of a bundle as owners of the streams it reads there."""
-        for fragment in bundle.fragments:
-            if fragment.engine == Engine.GATEWAY:
-                for node in walk_plan(fragment.plan):
-                    if is_of_devices(node):
-                        for site in fragment.sites:
-                            self._remembered.setdefault(site, set()).add(node.source.lower())
-
-    def forget(self, site: str) -> None:
-        """Discard a site that was removed permanently."""
-        self._remembered.pop(site, None)
-
     def topology(self) -> Topology:
         """Return the sites as known now."""
-        settings, membership = self._shared.settings, self._shared.membership
-        for site, sources in membership.sources().items():
-            self._remembered.setdefault(site, set()).update(sources)
-        for site in membership.with_role(SiteRole.GATEWAY):
-            self._remembered.setdefault(site, set())  # an engine site, even if it has no source
-        bases = dict.fromkeys((*settings.bases, *membership.with_role(SiteRole.BASE)))
-        patience = int(settings.patience * 1_000_000)
-        return Topology(
-            gateways={site: frozenset(names) for site, names in self._remembered.items()},
-            bases=tuple(bases),
-            static=settings.static,
-            coordinator=settings.host,
-            colocation=colocation_of(self._shared.catalog),
-            absent=membership.long_gone(self._shared.clock(), patience),
-        )
+        return self.sites.topology()
 
     def statistics(self, current: FragmentBundle | None = None) -> Statistics:
         """Return what is known of sources and recursions.
