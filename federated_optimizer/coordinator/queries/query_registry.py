@@ -66,7 +66,7 @@ class Queries:
         awaited: Definitions that gateways have not reported yet.
         has_old_plans: Whether all plans are to be made again.
         late_runs: Runs that began with a plan for other sites or definitions than there are since,
-            or over a run that was yet to be planned: their plans are to be made again.
+            or that have lost rows of a run which got another plan: they are to be planned again.
     """
 
     def __init__(self, shared: SharedParts, planner: Planner) -> None:
@@ -196,9 +196,7 @@ class Queries:
             self._deployment.publish(bundle)
         self._running.add(query)
         self.runs.enter(query)
-        # One that begins while plans are made again may read a run that is yet to be planned.
-        is_late = self.planning_since is not None and self.runs.reads_results(query.run)
-        if is_late or not is_current:
+        if not is_current:
             self.late_runs.add(query.run)
         if leader is not None:
             self.statuses.of(query)

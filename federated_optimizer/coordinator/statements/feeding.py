@@ -99,8 +99,11 @@ class Feeding:
                 leader.bundle, runs.feeds_of(leader.bundle, run)
             ):
                 lost[run] = leader.bundle.version
-        if any(self._copies.get(run) != version for run, version in lost.items()):
-            self._queries.has_old_plans = True
+        # The others are planned as ever: where queries come all the time, some of them always read
+        # what gets another plan just then.
+        self._queries.late_runs.update(
+            run for run, version in lost.items() if self._copies.get(run) != version
+        )
         self._copies = lost
 
     def _plans_are_old(self) -> bool:

@@ -38,10 +38,9 @@ def test_a_query_that_begins_while_its_feeder_is_planned_again_has_all_rows(harn
         reach = await harness.start_query(coordinator, REACH)
         reader = coordinator._queries.find(reach).bundle
         assert [reader.fragment(f.fragment).engine for f in reader.feeds] == [Engine.BASE]
-        late = coordinator._queries.late_runs
-        assert late == {reader.query}, "its feeder is yet to be planned"
-        # As if the round in which all are planned had passed the second query by.
-        late.clear()
+        # Where queries come all the time there are always some like it: it is planned again when
+        # its feeder has got another plan, and not because that may be.
+        assert not coordinator._queries.late_runs
         await replanning._plan_again([links])
         replanning._planned_for = replanning._inputs()
         replanning.due = coordinator._queries.planning_since = None
