@@ -222,6 +222,16 @@ class Comparisons:
         at_most = (pair for pair, distance in self._orders.items() if distance[0] <= 0)
         return sorted((low, high) for low, high in at_most if low != high)
 
+    @cached_property
+    def equal_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of columns that `order` knows to be equal, the lesser first, sorted."""
+        orders = self._orders
+        return sorted(
+            (low, high)
+            for (low, high), distance in orders.items()
+            if low < high and distance == (0, False) and orders.get((high, low), (1,))[0] <= 0
+        )
+
     def equal(self, column: Column, limit: Limit) -> Expression | None:
         """Return that a column equals a limit; None where no constant says it."""
         bounded = self.predicate(column, limit, upper=True)
@@ -271,8 +281,8 @@ class Comparisons:
         for middle in self.ordered:
             into = [(low, found[low, middle]) for low in self.ordered if (low, middle) in found]
             out = [(high, found[middle, high]) for high in self.ordered if (middle, high) in found]
-            for (low, first), (high, second) in product(into, out):
-                _shorten(found, (low, high), (first[0] + second[0], first[1] or second[1]))
+            for (low, (first, one)), (high, (second, other)) in product(into, out):
+                _shorten(found, (low, high), (first + second, one or other))
         return found
 
 
@@ -313,7 +323,7 @@ def _shorten(
     found: dict[tuple[int, int], tuple[int, bool]], pair: tuple[int, int], new: tuple[int, bool]
 ) -> None:
     old = found.get(pair)
-    if old is None or (new[0], not new[1]) < (old[0], not old[1]):
+    if old is None or new[0] < old[0] or (new[0] == old[0] and new[1] and not old[1]):
         found[pair] = new
 
 

@@ -1,6 +1,7 @@
 """Predicates that follow from others."""
 
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 
 from federated_optimizer.canonical.column_ranges import Comparisons, Ranges
 from federated_optimizer.canonical.linear_comparisons import Bound, readings_of
@@ -12,23 +13,49 @@ class Implications:
     """What follows from predicates that are all TRUE; not everything is found."""
 
     def __init__(self, predicates: Sequence[Expression]) -> None:
-        self._known = Comparisons(predicates)
-        self._equal = equal_columns(predicates, self._known)
-        self._named = {named(each, self._equal) for each in predicates}
+        self._predicates = predicates
 
     def __contains__(self, predicate: Expression) -> bool:
+        if is_plain(predicate) and self._is_compared(predicate):
+            return True
+        # Names of equal columns take comparisons of all; most predicates have none of their shape.
+        if _shape(predicate) not in self._shapes:
+            return False
+        return named(predicate, self._equal) in self._named
+
+    def _is_compared(self, predicate: Expression) -> bool:
         # a > 3 does not imply a * 2 > 5, which is NULL where it does not fit 64 bits.
-        bounds = bounds_of(predicate) if is_plain(predicate) else {}
+        bounds = bounds_of(predicate)
         if bounds and is_within(self._known.ranges(shifted=True), bounds, or_equal=True):
             return True
         match predicate:
             case Call(function="=" | "<" | "<=" as name, arguments=(Column() as a, Column() as b)):
                 order = self._known.order(a.position, b.position)
-                if order is not None and order in _IMPLYING[name]:
-                    return True
+                return order is not None and order in _IMPLYING[name]
             case _:
-                pass
-        return named(predicate, self._equal) in self._named
+                return False
+
+    @cached_property
+    def _known(self) -> Comparisons:
+        return Comparisons(self._predicates)
+
+    @cached_property
+    def _shapes(self) -> set[Expression]:
+        return set(map(_shape, self._predicates))
+
+    @cached_property
+    def _equal(self) -> dict[int, list[int]]:
+        return equal_columns(self._predicates, self._known)
+
+    @cached_property
+    def _named(self) -> set[Expression]:
+        return {named(each, self._equal) for each in self._predicates}
+
+
+@lru_cache(maxsize=16_384)
+def _shape(predicate: Expression) -> Expression:
+    """Return a predicate without what tells its columns apart, but for their types."""
+    return map_columns(predicate, lambda c: Column(0, "", c.dtype))
 
 
 _IMPLYING = {"=": ("=",), "<": ("<",), "<=": ("<=", "<", "=")}
@@ -41,6 +68,8 @@ def is_plain(predicate: Expression) -> bool:
     )
 
 
+# Chains of joins ask 200 times for the limits of 30 predicates.
+@lru_cache(maxsize=4_096)
 def bounds_of(predicate: Expression) -> Ranges:
     """Return the limits that a predicate consists of; none if it says anything else."""
     readings = readings_of(predicate)
@@ -62,11 +91,7 @@ def is_within(inner: Ranges, outer: Ranges, *, or_equal: bool) -> bool:
 
 def equal_columns(facts: Sequence[Expression], known: Comparisons) -> dict[int, list[int]]:
     """Return for each column all that are the same as it, in order, if there are others."""
-    pairs = [
-        (known.columns[low], known.columns[high])
-        for low, high in known.related
-        if low < high and known.order(low, high) == "="
-    ]
+    pairs = [(known.columns[low], known.columns[high]) for low, high in known.equal_pairs]
     for fact in facts:  # BOOLEAN has no order
         match fact:
             case Call(function="=", arguments=(Column() as a, Column() as b)):

@@ -12,9 +12,9 @@ from itertools import islice
 from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from federated_optimizer.sharing.forms.alignment import Available, aligned
-from federated_optimizer.sharing.forms.block_names import BlockNames, equal_pair
+from federated_optimizer.sharing.forms.block_names import equal_pair
 from federated_optimizer.sharing.forms.blocks import Block, positions
-from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, names_of
 from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import predicate_set
@@ -270,8 +270,7 @@ def placed(block: Block) -> Placed:
     """Return the place of a block among those of its shape."""
     named = [canonical_plan(child) for child in block.inputs]
     equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
-    bare = replace(block, predicates=equal, outputs=(), names=())
-    names = BlockNames(bare, [n.form for n in named], [n.columns for n in named])
+    names = names_of(block.inputs, equal)
     block = reordered(block, names.order)
     shape = (*((named[i].form, named[i].columns) for i in names.order), *names.predicates)
     predicates = predicate_set(block.predicates, known_times(block))

@@ -7,6 +7,7 @@ different.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from hashlib import sha256
 from itertools import permutations, product
 from math import factorial, prod
@@ -71,7 +72,6 @@ class BlockNames:
         forms: Of the inputs, in the order that was found.
         order: The numbers of the inputs in that order.
         predicates: In order.
-        outputs: Of the columns that are shown.
     """
 
     def __init__(
@@ -82,7 +82,6 @@ class BlockNames:
         self._classes = equal_classes(block.predicates)
         others = (p for p in block.predicates if equal_pair(p) is None)
         self._others = [part for p in others for part in conjuncts(canonical_form(p))]
-        self._block = block
         best: tuple[list[str], tuple[int, ...]] | None = None
         for order in self._orders(list(forms)):
             texts = self._texts(order)
@@ -92,8 +91,26 @@ class BlockNames:
         self.predicates, order = best
         self.order = order
         self.forms = [forms[i] for i in order]
-        label = self._labels(order)
-        self.outputs = tuple(text_of(e, label) for e in block.outputs)
+        self._label = self._labels(order)
+
+    def texts(self, expressions: Sequence[Expression]) -> tuple[str, ...]:
+        """Return the names of expressions over the columns of the inputs."""
+        return tuple(text_of(each, self._label) for each in expressions)
+
+    @cached_property
+    def _owners_of_others(self) -> list[set[int]]:
+        """The inputs that each predicate reads but for equalities."""
+        return [{self._owners[c] for c in columns_of(each)} for each in self._others]
+
+    @cached_property
+    def _own_names(self) -> dict[tuple[int, int], str]:
+        """The least name that an input has for a column that it, or an equal one, is."""
+        found: dict[tuple[int, int], str] = {}
+        for column in frozenset().union(*map(columns_of, self._others)):
+            for each in self._classes.get(column, (column,)):
+                place, name = (column, self._owners[each]), f"self.{self._names[each]}"
+                found[place] = min(name, found.get(place, name))
+        return found
 
     def _labels(self, order: Sequence[int]) -> Callable[[int], str]:
         """Return what gives a name for each universal column, one for all that are equal."""
@@ -143,26 +160,21 @@ class BlockNames:
     def _refined(self, colors: list[str]) -> list[str]:
         """Return colors that also tell what is said of an input, and of what colors of others."""
         labels = [f"{colors[o]}.{n}" for o, n in zip(self._owners, self._names, strict=True)]
-
-        def merged(column: int) -> str:
-            return "=".join(sorted(labels[each] for each in self._classes.get(column, (column,))))
-
+        merged: dict[int, str] = {}
         said: list[list[str]] = [[] for _ in colors]
         for members in set(self._classes.values()):
+            together = "=".join(sorted(labels[each] for each in members))
+            merged.update(dict.fromkeys(members, together))
             for owner in {self._owners[c] for c in members}:
                 own = sorted(self._names[c] for c in members if self._owners[c] == owner)
                 rest = sorted(labels[c] for c in members if self._owners[c] != owner)
                 said[owner].append(f"{own}={rest}")
-        for predicate in self._others:
-            for owner in {self._owners[c] for c in columns_of(predicate)}:
+        for predicate, owners in zip(self._others, self._owners_of_others, strict=True):
+            for owner in owners:
 
                 def label(column: int, owner: int = owner) -> str:
-                    own = [
-                        self._names[c]
-                        for c in self._classes.get(column, (column,))
-                        if self._owners[c] == owner
-                    ]
-                    return f"self.{min(own)}" if own else merged(column)
+                    own = self._own_names.get((column, owner))
+                    return merged.get(column) or labels[column] if own is None else own
 
                 said[owner].append(text_of(predicate, label))
         return [

@@ -91,17 +91,23 @@ def _flattened(plan: Plan) -> Block:
             if found is not None:
                 return replace(below, outputs=found)
         case Join(kind=JoinKind.INNER):
-            left, right = _flattened(plan.left), _flattened(plan.right)
-            width = left.offsets[-1]
-            outputs = left.outputs + tuple(shifted(e, width) for e in right.outputs)
-            found = _put(_conditions(plan), outputs)
-            if found is not None:
-                moved = tuple(shifted(e, width) for e in right.predicates)
-                predicates = (*left.predicates, *moved, *found)
-                return Block(left.inputs + right.inputs, predicates, outputs, ())
+            return _flattened_join(plan)
         case _:
             pass
     return Block((plan,), (), identity_columns(plan.schema), ())
+
+
+# Of a chain of joins each is asked for as a block of its own, too.
+@exactly_cached(1_024)
+def _flattened_join(plan: Join) -> Block:
+    left, right = _flattened(plan.left), _flattened(plan.right)
+    width = left.offsets[-1]
+    outputs = left.outputs + tuple(shifted(e, width) for e in right.outputs)
+    found = _put(_conditions(plan), outputs)
+    if found is None:
+        return Block((plan,), (), identity_columns(plan.schema), ())
+    moved = tuple(shifted(e, width) for e in right.predicates)
+    return Block(left.inputs + right.inputs, (*left.predicates, *moved, *found), outputs, ())
 
 
 def _conditions(join: Join) -> list[Expression]:

@@ -15,8 +15,9 @@ import msgspec
 
 from federated_optimizer.sharing.forms.block_names import BlockNames
 from federated_optimizer.sharing.forms.blocks import Block, block_of
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
+from federated_optimizer.sharing.forms.exact_cache import encode, exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import (
     Aggregate,
     Distinct,
@@ -61,9 +62,23 @@ def canonical_block(block: Block) -> CanonicalPlan:
         below = canonical_plan(block.inputs[0])
         columns = tuple(text_of(e, lambda c: below.columns[c]) for e in block.outputs)
         return CanonicalPlan(below.form, columns)
-    named = [canonical_plan(child) for child in block.inputs]
-    names = BlockNames(block, [each.form for each in named], [each.columns for each in named])
-    return CanonicalPlan(_digest("block", *names.forms, *names.predicates), names.outputs)
+    names = names_of(block.inputs, block.predicates)
+    form = _digest("block", *names.forms, *names.predicates)
+    return CanonicalPlan(form, names.texts(block.outputs))
+
+
+def names_of(inputs: tuple[Plan, ...], predicates: tuple[Expression, ...]) -> BlockNames:
+    """Return the names of inputs under predicates, which are the same in any order of these."""
+    # What a run computes inside is offered with all columns: the same predicates in another order.
+    return _names((inputs, tuple(sorted(predicates, key=encode))))
+
+
+@exactly_cached(1_024)
+def _names(said: tuple[tuple[Plan, ...], tuple[Expression, ...]]) -> BlockNames:
+    inputs, predicates = said
+    named = [canonical_plan(child) for child in inputs]
+    block = Block(inputs, predicates, (), ())
+    return BlockNames(block, [each.form for each in named], [each.columns for each in named])
 
 
 def input_forms(block: Block) -> tuple[str, ...]:
