@@ -100,7 +100,7 @@ def rows_of(counted: Counted, planning: Planning) -> Callable[[Offer], float]:
     def _rows(offer: Offer) -> float:
         is_result = bool(offer.fragment) and not offer.bundle.fragment(offer.fragment).consumer
         told = counted(offer.run) if is_result else None
-        told = offer.rows if told is None else told
+        told = offer.told if told is None else told
         return estimate(offer.plan, planning.statistics).rows if told is None else float(told)
 
     return rows

@@ -89,8 +89,9 @@ class Found:
 
 
 def rows_told(offer: Offer) -> float:
-    """Return the rows that somebody has counted; very many where nobody has."""
-    return float("inf") if offer.rows is None else offer.rows
+    """Return the rows that somebody has counted or estimated; very many where nobody has."""
+    told = offer.told
+    return float("inf") if told is None else told
 
 
 @dataclass(slots=True)

@@ -1,6 +1,8 @@
 """The offers of a run: its result, what gateways deliver for it, and what it computes inside."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
+from itertools import count
 
 from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
@@ -58,13 +60,13 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     """
     run = bundle.query
 
-    def estimated(plan: Plan) -> float | None:
-        return None if statistics is None else estimate(plan, statistics).rows
+    def estimated(plan: Plan) -> Callable[[], float] | None:
+        return None if statistics is None else cache(lambda: estimate(plan, statistics).rows)
 
     # What a run reads of another one that has to offer, not it: sites hand nothing on twice.
     fed = {feed.fragment for feed in bundle.feeds}
     found = [
-        Offer(run, f.id, bundle, f.plan, estimated(f.plan), reads)
+        Offer(run, f.id, bundle, f.plan, None, reads, estimated=estimated(f.plan))
         for f in delivered_fragments(bundle)
         if f.id not in fed
         and len(f.destinations) == 1
@@ -76,8 +78,8 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     result = bundle.fragments[0]
     gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
     if gathered and bundle.emit == Emit.RELATION:
-        rows = estimated(logical) if rows is None else rows
-        found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node))
+        likely = estimated(logical)
+        found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node, estimated=likely))
     wide = [
         Offer(run, "", bundle, plan, None, reads, is_node, own)
         for plan, own in inner_plans(logical)
@@ -139,18 +141,20 @@ def with_outputs(block: Block, more: tuple[Expression, ...]) -> Plan:
 
     Columns keep their names, numbered where another output has one: explanations show them.
     """
-    names = [*block.names]
+    names, taken = [*block.names], set(block.names)
     for expression in more:
         own = expression.name if isinstance(expression, Column) else "column"
-        names.append(_free_name(own, names))
+        names.append(_free_name(own, taken))
+        taken.add(names[-1])
     outputs = (*block.outputs, *more)
     return plan_of(Block(block.inputs, block.predicates, outputs, tuple(names)))
 
 
-def _free_name(name: str, taken: Sequence[str]) -> str:
+def _free_name(name: str, taken: Collection[str]) -> str:
     """Return a name, with the least number from 2 on that makes it another one than those taken."""
-    candidates = (name, *(f"{name}_{n}" for n in range(2, len(taken) + 2)))
-    return next(candidate for candidate in candidates if candidate not in taken)
+    if name not in taken:
+        return name
+    return next(f"{name}_{n}" for n in count(2) if f"{name}_{n}" not in taken)
 
 
 def is_selection_of_sources(plan: Plan) -> bool:
