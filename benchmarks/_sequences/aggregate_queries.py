@@ -111,3 +111,20 @@ def further_aggregates() -> Iterator[Template]:
         text = f"SELECT {keys}, {{}} AS h FROM seats WHERE share < 1 GROUP BY {keys}"
         mean = "COUNT(share) / NULLIF(SUM(1 / share), 0)"
         yield Template(text.format("harmonic_mean(share)"), text.format(mean))
+
+
+def functions() -> Iterator[Template]:
+    """Yield groups of the same rows by the same keys, each with another function."""
+    calls = ("COUNT(*)", "SUM(celsius)", "MIN(celsius)", "MAX(celsius)", "AVG(level)")
+    for keys in ("room", "room, level"):
+        for call in calls:
+            yield from same(
+                f"SELECT {keys}, {call} AS v FROM readings GROUP BY {keys}",
+                f"SELECT {keys}, {call} AS v FROM readings WHERE room <> 'r1' GROUP BY {keys}",
+                f"SELECT {keys}, {call} AS v FROM readings GROUP BY {keys} HAVING {call} > 1",
+            )
+    for seconds in (5, 10, 20):
+        text = "SELECT room, {} AS v FROM visits{} GROUP BY room"
+        for call in ("COUNT(*)", "SUM(minutes)", "MIN(minutes)", "MAX(minutes)", "MAX(who)"):
+            window = f" [RANGE {seconds} SECONDS]"
+            yield Template(text.format(call, window), text.format(call, f"_{seconds}"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from benchmarks._sequences.aggregate_queries import (
     best_and_middle,
+    functions,
     further_aggregates,
     several_groupings,
     times,
@@ -304,6 +305,7 @@ GROUPS = {
     "selections": (*_selections(),),
     "joins": (*_joins(),),
     "groups": (*_groups(),),
+    "functions": (*functions(),),
     "set operators": (*_sets(),),
     "outer joins": (*_outer(),),
     "recursions": (*_recursions(),),

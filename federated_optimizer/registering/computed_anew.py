@@ -215,19 +215,26 @@ class Prices:
 
     def added(self, way: PlannedWay) -> Cost:
         """Return the price of what a way adds to the network."""
-        own = self._of_bundle(way.bundle)
+        own = self.of_bundle(way.bundle)
         nodes = self._choosing.read_nodes(way.bundle)
         return sum((self._of_node(node) for node in nodes), own)
+
+    def made(self, way: PlannedWay) -> Cost:
+        """Return the price of a way, and of all of the new nodes that it reads."""
+        nodes = self._choosing.read_nodes(way.bundle)
+        new = (self.of_bundle(node.bundle) for node in nodes if not node.widens)
+        return sum(new, self.of_bundle(way.bundle))
 
     def _of_node(self, node: NewNode) -> Cost:
         run = node.bundle.query
         if run not in self._nodes:
             # A node that is there already gets columns, which are not priced.
-            whole = NOTHING if node.widens else self._of_bundle(node.bundle)
+            whole = NOTHING if node.widens else self.of_bundle(node.bundle)
             self._nodes[run] = _divided(whole, self._choosing.wanted(node))
         return self._nodes[run]
 
-    def _of_bundle(self, bundle: FragmentBundle) -> Cost:
+    def of_bundle(self, bundle: FragmentBundle) -> Cost:
+        """Return the price of what sites do for a bundle that they do not do for others."""
         reader = self._choosing.planning.topology.coordinator
         sent = fragment_estimates(bundle, self._known, reader)
         costs = RunCosts(bundle, self._known, sent, self._shares.of_feed)

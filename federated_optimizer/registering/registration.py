@@ -25,6 +25,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize
 from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, cheaper_way
 from federated_optimizer.registering.found_parts import equal_run, groups_over, over_sources
+from federated_optimizer.registering.group_nodes import GroupNodes
 from federated_optimizer.registering.registration_terms import (
     NewNode,
     Planning,
@@ -88,7 +89,7 @@ class _Making:
     planning: Planning
     bundles: RunBundles
     nodes: list[NewNode] = field(default_factory=list)
-    before: dict[str, tuple[Offer, ...]] = field(default_factory=dict)
+    replaced: list[tuple[Offer, ...]] = field(default_factory=list)
     made: set[str] = field(default_factory=set)
 
     @property
@@ -118,6 +119,7 @@ class _Making:
             if way is found_way:  # else it is computed of rows that are there already
                 way = self._over_rows_there(way, choosing, logical)
             if self.sharing.makes_nodes:
+                way = self._over_group_nodes(way, choosing, logical)
                 way = self._over_selection_nodes(way, choosing)
         nodes = self._read_nodes(way.bundle, widened=way.found is found_way.found)
         return Registration(nodes, way.bundle, logical, way.used)
@@ -148,6 +150,24 @@ class _Making:
             return PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
 
         return over_rows_there(way, choosing, over)
+
+    def _over_group_nodes(self, way: PlannedWay, choosing: Choosing, logical: Plan) -> PlannedWay:
+        """Return the way over a node of groups with the functions of two queries if it is worth it.
+
+        Else over what the former way reads.
+        """
+        groups = GroupNodes(choosing, self.sharing)
+        for found in groups.of(way, logical):
+            count = len(self.nodes)
+            if count < MAX_NODES and self._make(narrowed(found)):
+                over = self._shared(logical)
+                bundle = self.bundles.bundle(self.bound, over, logical, "")
+                other = PlannedWay(over, *self.bundles.over_rows(bundle, over))
+                if groups.is_worth_it(other, way, found.offer):
+                    return other
+            self.undo(count)
+            del self.nodes[count:], self.replaced[count:]
+        return way
 
     def _over_selection_nodes(self, way: PlannedWay, choosing: Choosing) -> PlannedWay:
         """Return a way whose selections of sources are read from nodes with their columns."""
@@ -210,10 +230,11 @@ class _Making:
                 kept.append(node)
         return tuple(reversed(kept))
 
-    def undo(self) -> None:
-        """Leave the index as it was."""
-        for run, offers in self.before.items():
-            self.sharing.index.remove(run)
+    def undo(self, count: int = 0) -> None:
+        """Leave the index as it was with the first nodes alone."""
+        made = zip(self.nodes[count:], self.replaced[count:], strict=True)
+        for node, offers in reversed(list(made)):
+            self.sharing.index.remove(node.bundle.query)
             for offer in offers:
                 self.sharing.index.add(offer)
 
@@ -347,7 +368,7 @@ class _Making:
             way = self._over_rows_there(way, self._choosing(logical, run), logical, bound)
         bundle = way.bundle
         self.nodes.append(NewNode(logical, bundle, widens))
-        self.before.setdefault(run, older)
+        self.replaced.append(older)
         self.sharing.index.remove(run)
         known = self.planning.statistics
         reads = self.bound.reads

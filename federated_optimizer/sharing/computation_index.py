@@ -277,9 +277,6 @@ class ComputationIndex:
         if not _has_rules(wanted):
             return
         answers = self._answers_to(wanted)
-        if answers.change != self._changes:
-            answers.candidates = tuple(self._candidates(wanted))
-            answers.change = self._changes
         candidates = ((offer, rules) for offer, rules in answers.candidates if allowed(offer))
         tried = sorted(islice(candidates, MAX_TRIED), key=lambda each: not each[0].is_readable)
         for offer, rules in tried:
@@ -287,7 +284,11 @@ class ComputationIndex:
                 return
             known = answers.made.get(id(offer))
             if known is None:
-                answered = _by_rule(wanted, offer, rules) or _by_widening(wanted, offer, rules)
+                # Only nodes get functions: a query that is alone would gain nothing by them.
+                is_inside = offer.is_node and not offer.is_readable
+                answered = _by_rule(wanted, offer, rules)
+                if answered is None and is_inside:
+                    answered = _by_widening(wanted, offer, rules)
                 known = answers.made[id(offer)] = offer, answered
             _, found = known
             if found is not None:
@@ -296,11 +297,35 @@ class ComputationIndex:
                 is_there = is_there or _is_there(made)
                 yield made
 
+    def lacking_functions(self, wanted: Plan, allowed: Allowed, most: int) -> Iterator[Found]:
+        """Yield answers over groups that queries compute inside, with the functions they lack.
+
+        Groups of the same rows by the same keys come first, then the oldest.
+        """
+        if not _has_rules(wanted):
+            return
+        form = canonical_plan(wanted).form
+        candidates = self._answers_to(wanted).candidates
+        inside = [
+            (offer, rules)
+            for offer, rules in candidates
+            if not (offer.is_node or offer.is_readable) and allowed(offer)
+        ]
+        inside.sort(key=lambda each: canonical_plan(each[0].plan).form != form)
+        for offer, rules in inside[:most]:
+            found = _by_widening(wanted, offer, rules)
+            if found is not None:
+                yield Found(wanted, *found, remaining_of(found[1]), rows_told(offer))
+
     def _answers_to(self, wanted: Plan) -> _Answers:
         name = encode(wanted)
         if name not in self._answers and len(self._answers) >= MAX_ANSWERED:
             self._answers.clear()
-        return self._answers.setdefault(name, _Answers())
+        answers = self._answers.setdefault(name, _Answers())
+        if answers.change != self._changes:
+            answers.candidates = tuple(self._candidates(wanted))
+            answers.change = self._changes
+        return answers
 
     def _candidates(self, wanted: Plan) -> Iterator[tuple[Offer, tuple[Rule, ...]]]:
         """Yield the offers that rules may answer a plan from, the oldest first."""
@@ -324,11 +349,8 @@ def _by_rule(wanted: Plan, offer: Offer, rules: Sequence[Rule]) -> tuple[Offer, 
 
 
 def _by_widening(wanted: Plan, offer: Offer, rules: Sequence[Rule]) -> tuple[Offer, Plan] | None:
-    """Return an answer over what a node computes inside, with more columns.
-
-    Only of nodes: a query that is alone would not gain by what others want of its rows.
-    """
-    for rule in rules if offer.is_node and not offer.is_readable else ():
+    """Return an answer over what a run computes inside, with more columns."""
+    for rule in rules:
         wide = None if rule.widened is None else rule.widened(wanted, offer.plan)
         if wide is not None:
             return _by_rule(wanted, replace(offer, plan=wide), rules)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from federated_optimizer.costs.relations.column_sources import ColumnSources, finding
+from federated_optimizer.costs.relations.moving_calls import any_changes
 from federated_optimizer.costs.relations.size_and_motion import GUESSED, Estimate, wider
 from federated_optimizer.statistics.column_shares import equal_share
 from federated_optimizer.statistics.default_facts import SAME_VALUE
@@ -224,8 +225,8 @@ class Columns:
         """Return groups: a change of one that changes its row takes the old row's place."""
         groups = self.values(plan.input, plan.group, below.rows)
         members = max(below.rows / groups, 1.0)
-        moved = [self._moved(plan, call, members) for call in plan.aggregates]
-        touched = max((share for share, _ in moved), default=0.0)
+        moved = {call: self._moved(plan, call, members) for call in plan.aggregates}
+        touched = any_changes({call: share for call, (share, _) in moved.items()})
         # The only row of a group comes or goes with it.
         lonely = self._alone(plan.input, plan.group, below.rows) if plan.group else 0.0
         moving = lonely + (1.0 - lonely) * touched
@@ -233,7 +234,7 @@ class Columns:
         # A row in the place of another one leaves its group, or stays in it; others come or go.
         pairs = min(below.replaced, 1.0) * min(below.inserts, below.deletes)
         leaving = pairs * self._differing(plan.input, plan.group) if plan.group else 0.0
-        staying = (pairs - leaving) * max((share for _, share in moved), default=0.0)
+        staying = (pairs - leaving) * any_changes({call: by for call, (_, by) in moved.items()})
         single = below.inserts + below.deletes - 2.0 * pairs
         # One that leaves changes two groups at once.
         changed = staying + (single + 2.0 * leaving) * sent

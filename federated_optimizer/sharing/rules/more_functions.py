@@ -20,7 +20,7 @@ from federated_optimizer.sharing.forms.group_blocks import (
 from federated_optimizer.sharing.rules import coarser_groups
 from federated_optimizer.sharing.shown_groups import ShownGroups, decided_by
 from streamsql.algebra.aggregate_laws import Law, law_of, statistic_calls
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Column, columns_of
 from streamsql.algebra.operators import AggregateCall, Plan
 
 
@@ -79,13 +79,21 @@ def _missing(ours: GroupBlock, theirs: GroupBlock, offered: Plan) -> Iterator[Ag
     """Yield the calls that wanted groups need of the node, over its inputs."""
     text = ShownGroups(theirs, offered).available.text
     decided = decided_by(ours.keys, ours.below.predicates, text)
+    calls = list(_read_calls(ours))
     if all(map(decided, theirs.keys)):
-        yield from ours.calls
+        yield from calls
         return
-    for call in ours.calls:
+    for call in calls:
         law = law_of(call, at_one_site=True)
         if isinstance(law, Law):
             yield from _named(law, call)
+
+
+def _read_calls(groups: GroupBlock) -> Iterator[AggregateCall]:
+    """Yield the calls that something above the groups reads: others need not be there."""
+    above, width = groups.above, len(groups.keys)
+    read = {c for e in (*above.predicates, *above.outputs) for c in columns_of(e)}
+    return (call for number, call in enumerate(groups.calls, start=width) if number in read)
 
 
 def _named(law: Law, call: AggregateCall) -> tuple[AggregateCall, ...]:
