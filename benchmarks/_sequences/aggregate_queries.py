@@ -108,7 +108,7 @@ def further_aggregates() -> Iterator[Template]:
         text = f"SELECT {keys}, {{}} AS p FROM seats GROUP BY {keys}"
         yield Template(text.format("peak(share)"), text.format("MAX(ABS(share))"))
         # Reciprocals of these are exact.
-        text = f"SELECT {keys}, {{}} AS h FROM seats WHERE share < 1 GROUP BY {keys}"
+        text = f"SELECT {keys}, {{}} AS h FROM seats WHERE share < 1 AND share <> 0 GROUP BY {keys}"
         mean = "COUNT(share) / NULLIF(SUM(1 / share), 0)"
         yield Template(text.format("harmonic_mean(share)"), text.format(mean))
 

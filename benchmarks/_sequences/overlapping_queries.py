@@ -58,6 +58,27 @@ def _selections() -> Iterator[Template]:
     )
 
 
+def _signs_of_zero() -> Iterator[Template]:
+    """Yield queries whose functions take 0.0 and -0.0 for the same, which DuckDB's do not."""
+    one, other = "share", "share + 0.0"
+    on = "FROM seats s, readings r WHERE r.room = s.room"
+    for shown in (one, f"CAST({one} AS TEXT)"):
+        plain = shown.replace(one, other)
+        yield Template(
+            f"SELECT room, {shown} AS k FROM seats", f"SELECT room, {plain} AS k FROM seats"
+        )
+        yield Template(f"SELECT {shown} AS k, sensor {on}", f"SELECT {plain} AS k, sensor {on}")
+        yield Template(
+            f"SELECT {shown} AS k, COUNT(*) AS n {on} GROUP BY {shown}",
+            f"SELECT {plain} AS k, COUNT(*) AS n {on} GROUP BY {plain}",
+        )
+    for text in (
+        "SELECT mid FROM seats WHERE ATAN2({}, -1.0) > 0",
+        f"SELECT sensor, mid {on} AND ATAN2({{}}, -1.0) > 0",
+    ):
+        yield Template(text.format(one), text.format(other))
+
+
 def _joins() -> Iterator[Template]:
     on = "FROM readings r, seats s WHERE r.room = s.room"
     for least in (1, 2, 3):
@@ -303,6 +324,7 @@ GROUPS = {
     "best and middle": (*best_and_middle(),),
     "further aggregates": (*further_aggregates(),),
     "selections": (*_selections(),),
+    "signs of zero": (*_signs_of_zero(),),
     "joins": (*_joins(),),
     "groups": (*_groups(),),
     "functions": (*functions(),),

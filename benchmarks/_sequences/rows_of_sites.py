@@ -76,7 +76,7 @@ def new_row(source: str, gateway: str, chance: random.Random, now: int, *, coloc
             return (own, room, chance.choice(values), chance.choice(values))
         case "seats":
             # Sums of these are exact, so DuckDB's are those of exact sums.
-            share = chance.choice((None, 0.25, 0.5, 1.5, -2.0))
+            share = chance.choice((None, 0.0, -0.0, 0.25, 0.5, 1.5, -2.0))
             return (own, room, chance.choice(values[:4]), share)
         case "paths":
             return (own, f"r{chance.randrange(1, 7)}", chance.choice((1, 2, 3)))

@@ -16,8 +16,7 @@
 
 Sums of integers are not regrouped but where constants have one sign: `(a + 3) - 2` is NULL near
 2^63 where `a + 1` is not. Sums of DOUBLE are not regrouped at all. Constants of DOUBLE that equal
-zero are `0.0` in comparisons; elsewhere `-0.0` is written `-(0.0)`, because Python's equality does
-not tell them apart, but CAST, ATAN2 and quotients do.
+zero are `0.0` in comparisons; elsewhere `-0.0` is written `-(0.0)`, and shown with its sign.
 
 Functions of users are left as they are; only their arguments are brought into form. So is an
 expression of more than 1,000 parts: only what is written alike is the same then.

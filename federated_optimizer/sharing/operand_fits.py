@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.forms.blocks import Block, block_of
-from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import residual
 from streamsql.algebra.expressions import Column, Expression
@@ -86,10 +85,6 @@ class Fitted:
         if self.columns == identity_columns(rows.schema) and names == rows.schema.names:
             return rows
         return Project(rows, self.columns, names)
-
-    def tells_zeros_apart(self) -> bool:
-        """Return whether it matters which of equal rows the leaf has kept."""
-        return any(map(tells_zeros_apart, (*self.rest, *self.columns)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import msgspec
 
 from federated_optimizer.sharing.forms.alignment import Available
 from federated_optimizer.sharing.forms.block_names import equal_classes
-from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.expression_text import text_of
 from federated_optimizer.sharing.forms.group_blocks import GroupBlock, call_text
 from federated_optimizer.sharing.key_nesting import nested
@@ -70,7 +69,7 @@ class ShownGroups:
         """Return what an output of keys alone is of a row that is grouped."""
         read = columns_of(output)
         keys = self.groups.keys
-        if not read or max(read) >= len(keys) or tells_zeros_apart(output):
+        if not read or max(read) >= len(keys):
             return None
         return substituted(output, keys)
 
@@ -98,16 +97,6 @@ class ShownGroups:
 
     def key(self, expression: Expression) -> Expression | None:
         """Return an expression of rows that has one value in each group; None: it has not."""
-        found = self._key(expression)
-        return None if found is None or tells_zeros_apart(found) else found
-
-    def keys(self, expressions: tuple[Expression, ...]) -> tuple[Expression, ...] | None:
-        """Return expressions of rows as `key` does; None if one of them is not found."""
-        found = [self.key(each) for each in expressions]
-        kept = tuple(each for each in found if each is not None)
-        return kept if len(kept) == len(found) else None
-
-    def _key(self, expression: Expression) -> Expression | None:
         if not columns_of(expression):
             return expression
         place = self.available.places.get(self.available.text(expression))
@@ -119,11 +108,17 @@ class ShownGroups:
                 return found
         match expression:
             case Call(function=function, arguments=arguments, dtype=dtype):
-                parts = [self._key(each) for each in arguments]
+                parts = [self.key(each) for each in arguments]
                 kept = tuple(part for part in parts if part is not None)
                 return Call(function, kept, dtype) if len(kept) == len(parts) else None
             case _:
                 return None
+
+    def keys(self, expressions: tuple[Expression, ...]) -> tuple[Expression, ...] | None:
+        """Return expressions of rows as `key` does; None if one of them is not found."""
+        found = [self.key(each) for each in expressions]
+        kept = tuple(each for each in found if each is not None)
+        return kept if len(kept) == len(found) else None
 
     def _same(self, one: Expression, other: Expression) -> bool:
         return self.available.text(one) == self.available.text(other)
@@ -216,7 +211,7 @@ def decided_by(
     def decided(expression: Expression) -> bool:
         if not columns_of(expression) or text(expression) in known:
             return True
-        if not isinstance(expression, Call) or tells_zeros_apart(expression):
+        if not isinstance(expression, Call):
             return False
         return all(map(decided, expression.arguments))
 

@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from streamsql.data.types import DataType, Row, Value, coerce
+from streamsql.data.types import DataType, Row, Value, coerce, unsigned
 from streamsql.errors import DeploymentError
 
 SETTING = "PANDO_FUNCTIONS"
@@ -167,7 +167,7 @@ class UserFunctions:
 
         def evaluate(*arguments: Any) -> Any:
             try:
-                return coerce(found(*arguments), result)
+                return coerce(found(*map(unsigned, arguments)), result)
             except Exception as error:  # noqa: BLE001  (any failure of foreign code is NULL)
                 self.note(implementation, error)
                 return None
@@ -312,8 +312,7 @@ class UserAggregate:
         whether results of parts were merged, does not show.
         """
         try:
-            found = coerce(self._made.final(state), self._result)
-            return found + 0.0 if isinstance(found, float) else found
+            return unsigned(coerce(self._made.final(state), self._result))
         except Exception as error:  # noqa: BLE001  (any failure of foreign code is NULL)
             self._functions.note(self._implementation, error)
             return None
@@ -334,7 +333,7 @@ class UserAggregate:
         self, change: Callable[..., Any], state: Any, values: tuple[Any, ...]
     ) -> tuple[Any, bool]:
         try:
-            return change(state, *values), True
+            return change(state, *map(unsigned, values)), True
         except Exception as error:  # noqa: BLE001  (any failure of foreign code is counted)
             self._functions.note(self._implementation, error)
             return state, False

@@ -185,12 +185,21 @@ def text_of(value: Value) -> str:
     """Return a value as CAST(... AS TEXT) writes it.
 
     Examples:
-        >>> text_of(True), text_of(2.0), text_of(7)
-        ('true', '2.0', '7')
+        >>> text_of(True), text_of(2.0), text_of(7), text_of(-0.0)
+        ('true', '2.0', '7', '0.0')
     """
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return str(unsigned(value))
+
+
+def unsigned(value: Value) -> Value:
+    """Return a value without the sign of a zero.
+
+    Rows with 0.0 and -0.0 are equal, so which of both a set of rows has kept must not show: what
+    would tell them apart (texts, ATAN2, code of users) takes its arguments without it.
+    """
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def display(value: Value, dtype: DataType) -> Value:

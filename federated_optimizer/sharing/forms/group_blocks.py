@@ -14,7 +14,6 @@ from msgspec import UNSET
 
 from federated_optimizer.sharing.forms.alignment import aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
-from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from streamsql.algebra.aggregate_laws import SET_FUNCTIONS
 from streamsql.algebra.expressions import Column, Expression, columns_of, substituted
@@ -174,7 +173,7 @@ def _parted(
     for predicate in predicates:
         read = columns_of(predicate)
         found = None
-        if read and max(read) < len(keys) and not tells_zeros_apart(predicate):
+        if read and max(read) < len(keys):
             found = substituted(predicate, keys)
         if found is None:
             late.append(predicate)

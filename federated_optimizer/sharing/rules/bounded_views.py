@@ -31,7 +31,6 @@ from federated_optimizer.rules.stable_columns import stable_columns
 from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
-from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import predicate_set, residual
 from federated_optimizer.sharing.refusals import NotSharedError, proven
@@ -178,7 +177,7 @@ def _bound_of_base(
             continue
         found = [rewritten(each, kept, rows) for each in rest]
         bound = tuple(each for each in found if each is not None and columns_of(each))
-        if len(bound) == len(rest) and not any(map(tells_zeros_apart, bound)):
+        if len(bound) == len(rest):
             return bound
         reason = "a step does not keep the columns of the bound"
     raise NotSharedError(reason)

@@ -124,7 +124,7 @@ def _answered(ours: Cluster, theirs: _Node, leaf: Plan, names: tuple[str, ...]) 
     if theirs.kind in _UNIONS:
         matching = Matching(once=ours.kind in _BAGS)
         found = fitted(_table(ours.others, theirs.operands, leaf), matching)
-        if found is None or found.tells_zeros_apart():
+        if found is None:
             return None
         rest = _others(ours, found)
         if not rest and ours.kind == theirs.kind == K.UNION and _is_permuted(found, leaf):
@@ -136,7 +136,7 @@ def _answered(ours: Cluster, theirs: _Node, leaf: Plan, names: tuple[str, ...]) 
         return _difference(ours, theirs, leaf, names)
     matching = Matching(once=False, one_for_one=True, filter_any=True)
     found = fitted(_table(ours.others, theirs.operands, leaf), matching)
-    if found is None or found.tells_zeros_apart() or not _is_permuted(found, leaf):
+    if found is None or not _is_permuted(found, leaf):
         return None
     rest = _others(ours, found)
     if not rest and ours.kind == theirs.kind:
@@ -155,7 +155,7 @@ def _difference(ours: Cluster, theirs: _Node, leaf: Plan, names: tuple[str, ...]
         table[0][0] = [fit]
         found = fitted(table, matching)
         # What only other operands leave out is left out of them, not of the first one.
-        if found is None or found.rest != fit.rest or found.tells_zeros_apart():
+        if found is None or found.rest != fit.rest:
             continue
         if not _is_permuted(found, leaf):
             continue

@@ -6,7 +6,6 @@
 | the wanted predicates imply the offered ones                              | no row is missing    |
 | those that the offered ones do not imply are computed over what is shown  | no row is too many   |
 | all wanted columns are computed over what is shown                        | values agree         |
-| and do not tell 0.0 and -0.0 apart (`equal_values`)                       | equal rows are one   |
 
 The predicates that remain are a filter above the leaf. Of several assignments of inputs that are
 alike the one with the fewest of them is taken.
@@ -15,7 +14,6 @@ alike the one with the fewest of them is taken.
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.forms.blocks import Block, block_of
-from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import remaining, residual
 from streamsql.algebra.expressions import Expression, conjuncts
@@ -97,8 +95,7 @@ def _rewritten(
     expressions: tuple[Expression, ...], available: Available, leaf: Plan
 ) -> tuple[Expression, ...] | None:
     found = tuple(rewritten(each, available, leaf) for each in expressions)
-    # Of rows that are equal a node keeps one.
-    kept = tuple(e for e in found if e is not None and not tells_zeros_apart(e))
+    kept = tuple(each for each in found if each is not None)
     return kept if len(kept) == len(found) else None
 
 

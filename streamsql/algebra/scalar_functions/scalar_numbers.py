@@ -117,7 +117,8 @@ NUMERIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ASIN": total(math.asin),
     "ACOS": total(math.acos),
     "ATAN": total(math.atan),
-    "ATAN2": total(math.atan2),
+    # Of a negative zero it would make another angle.
+    "ATAN2": total(lambda y, x: math.atan2(y + 0.0, x + 0.0)),
     "SINH": total(math.sinh),
     "COSH": total(math.cosh),
     "TANH": total(math.tanh),

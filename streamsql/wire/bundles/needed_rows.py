@@ -51,8 +51,7 @@ class Term:
     """An expression over a row, by whose value readers are found.
 
     Attributes:
-        text: Equal for equal expressions only. Expressions themselves are equal if one has 0.0 and
-            the other -0.0, but what is computed of these differs.
+        text: Equal for equal expressions only.
         expression: Without names of columns.
     """
 
