@@ -87,7 +87,8 @@ class Network:
             return Change(query, registration=found)
         deploy: list[FragmentBundle] = []
         given: dict[tuple[str, int], int] = {}
-        for node in found.nodes:
+        # One that counts from its own start on reads no node, so none is made for it.
+        for node in () if why_alone(found.bundle) else found.nodes:
             bundle = self._fed(self._numbered(node.bundle, given))
             self._enter(bundle, node.plan, bound, is_node=True)
             deploy.append(bundle)
@@ -215,7 +216,7 @@ class Network:
     def _fed(self, bundle: FragmentBundle) -> FragmentBundle:
         """Return a bundle whose equal fragments are read where older runs receive them."""
         if why_alone(bundle):
-            return bundle
+            return msgspec.structs.replace(bundle, feeds=())
         # A node that was widened for it has changed the versions of what reads the node.
         feeds = [
             self._rooted(f) for f in bundle.feeds if self.runs[f.run].bundle.version == f.version

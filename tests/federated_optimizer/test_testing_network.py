@@ -2,7 +2,9 @@
 
 import msgspec
 
-from federated_optimizer.registering.registration_terms import Planning
+from federated_optimizer.registering.registration_terms import Planning, Sharing
+from federated_optimizer.sharing.computation_index import ComputationIndex
+from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_network import Network
 from streamsql.wire.fragments import Feed
 from tests.federated_optimizer.sharing.readings_shop import CATALOG, TOPOLOGY
@@ -22,3 +24,16 @@ def test_rows_are_read_of_the_run_that_receives_them() -> None:
     reading = Feed("f1", other, fed.version, received.fragment)
     third = msgspec.structs.replace(network.runs[first].bundle, query="q9", feeds=(reading,))
     assert network._fed(third).feeds == (Feed("f1", first, received.version, received.source),)
+
+
+def test_a_query_that_counts_from_its_own_start_reads_no_node_and_makes_none() -> None:
+    sharing = Sharing(ComputationIndex(), Strategy.ALL, Materialize.EAGER)
+    network = Network(Planning(TOPOLOGY), sharing)
+    latest = "SELECT r.a, q.b FROM r [PARTITION BY a ROWS 2], q WHERE r.a = q.a"
+    groups = "SELECT a, MAX(x) FROM q WHERE b > 1 GROUP BY a"
+    change = network.register(bound_query(f"{latest} UNION {groups}", CATALOG))
+    assert change.registration is not None
+    assert change.registration.nodes, "else this tests nothing"
+    (bundle,) = change.deploy
+    assert bundle.query == change.query
+    assert not bundle.feeds
