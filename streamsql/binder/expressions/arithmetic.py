@@ -35,6 +35,9 @@ _SCALED = {
 }
 _NEGATIVE = (DataType.INTEGER, DataType.DOUBLE, DataType.INTERVAL, DataType.NULL)
 
+_BEYOND = str(2**63)
+"""Digits of the least INTEGER: without the sign it would not fit."""
+
 
 def bind_arithmetic(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `+`, `-`, `*`, `/` and `%` over numbers and times."""
@@ -57,6 +60,8 @@ def _scaled(microseconds: Expression) -> Expression:
 
 def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `- x`; constants are folded but for 0.0."""
+    if isinstance(node.this, exp.Literal) and node.this.is_int and node.this.name == _BEYOND:
+        return Literal(-int(_BEYOND), DataType.INTEGER)
     operand = binder.bind(node.this)
     if operand.dtype not in _NEGATIVE:
         raise binder.environment.type_mismatch(
@@ -66,8 +71,10 @@ def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
         case Literal(value=float(number)) if not number:
             # No constant is -0.0: to Python it equals 0.0, and so would plans of other values.
             return Call("NEGATE", (operand,), operand.dtype)
-        case Literal(value=int() | float() as number, dtype=dtype):
+        case Literal(value=int() | float() as number, dtype=dtype) if number != -int(_BEYOND):
             return Literal(-number, dtype)
+        case Literal(value=int()):  # its negative does not fit: NULL
+            return Call("NEGATE", (operand,), operand.dtype)
         case Literal():
             return operand
         case _:

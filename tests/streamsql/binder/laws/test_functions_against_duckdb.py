@@ -29,7 +29,8 @@ CUTS = ["second", "minute", "hour", "day", "week", "month", "quarter", "year", "
 SCALARS: list[str | tuple[str, str]] = [
     "SIGN(d)", "ABS(d)", "FLOOR(d)", "CEIL(d)", "CEILING(d)", "MOD(i, j)", "SQRT(d)", "CBRT(d)",
     "LN(d)", "LOG(d)", "LOG10(d)", "LOG(2, d)", "EXP(d)", "POWER(d, 2)", "SIN(d)", "COS(d)",
-    "TAN(d)", "ASIN(d)", "ACOS(d)", "ATAN(d)", "ATAN2(d, e)", "SINH(d)", "COSH(d)", "TANH(d)",
+    "TAN(d)", "ASIN(d)", "ACOS(d)", "ATAN(d)",
+    ("ATAN2(d, e)", "ATAN2(d + 0.0, e + 0.0)"), "SINH(d)", "COSH(d)", "TANH(d)",
     "ASINH(d)", "ACOSH(d)", "ATANH(d)", "DEGREES(d)", "RADIANS(d)", "PI()", "TRUNC(d)",
     ("GREATEST(d, e)", "CASE WHEN d IS NOT NULL AND e IS NOT NULL THEN GREATEST(d, e) END"),
     ("LEAST(d, e)", "CASE WHEN d IS NOT NULL AND e IS NOT NULL THEN LEAST(d, e) END"),
@@ -47,7 +48,8 @@ SCALARS: list[str | tuple[str, str]] = [
         "i BETWEEN SYMMETRIC 2 AND j",
         "CASE WHEN j IS NOT NULL THEN i BETWEEN LEAST(2, j) AND GREATEST(2, j) END",
     ),
-    "i IN (1, 2, j)", "i NOT IN (1, 2)", "i IS DISTINCT FROM j", "b IS TRUE", "b IS NOT FALSE",
+    "i + -9223372036854775808", "i > - 9223372036854775808", "i IN (1, 2, j)",
+    "i NOT IN (1, 2)", "i IS DISTINCT FROM j", "b IS TRUE", "b IS NOT FALSE",
     ("b IS UNKNOWN", "b IS NULL"), "b AND i > 0", "b OR i > 0",
     *(
         f"EXTRACT({part} FROM ts)"
@@ -197,3 +199,8 @@ def test_aggregates(table: list[tuple[Any, ...]], peer: Any) -> None:
             assert left[0] == right[0]
             for (text, _), a, b in zip(written, left[1:], right[1:], strict=True):
                 assert same(a, b), f"{text} on {table}: {a!r}, DuckDB {b!r}"
+
+
+def test_the_negative_of_the_least_integer_does_not_fit() -> None:
+    bound = bound_query("SELECT - -9223372036854775808 AS x", catalog_of())
+    assert list(evaluate(bound.plan, Database(), 0)) == [(None,)]
