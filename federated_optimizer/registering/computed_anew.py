@@ -64,6 +64,11 @@ class PlannedWay:
     bundle: FragmentBundle
     used: tuple[Found, ...]
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """The names of the offers that it reads."""
+        return frozenset(each.offer.name for each in self.used)
+
 
 @dataclass(frozen=True, slots=True)
 class Choosing:

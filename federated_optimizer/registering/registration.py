@@ -13,19 +13,17 @@ read them, so runs only read older ones.
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-
-from msgspec.structs import replace
 
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.cutting.eager_parts import eager_parts
+from federated_optimizer.cutting.rows_to_base import has_parts
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize
 from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, cheaper_way
 from federated_optimizer.registering.found_parts import equal_run, groups_over, over_sources
-from federated_optimizer.registering.group_nodes import GroupNodes
+from federated_optimizer.registering.node_ways import NodeWays
 from federated_optimizer.registering.registration_terms import (
     NewNode,
     Planning,
@@ -34,7 +32,6 @@ from federated_optimizer.registering.registration_terms import (
 )
 from federated_optimizer.registering.rows_there import over_rows_there
 from federated_optimizer.registering.run_bundles import RunBundles
-from federated_optimizer.registering.selection_nodes import SelectionNodes
 from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened, with_checked
@@ -119,8 +116,7 @@ class _Making:
             if way is found_way:  # else it is computed of rows that are there already
                 way = self._over_rows_there(way, choosing, logical)
             if self.sharing.makes_nodes:
-                way = self._over_group_nodes(way, choosing, logical)
-                way = self._over_selection_nodes(way, choosing)
+                way = NodeWays(choosing, self.sharing, self.bundles, self).over(way, logical)
         nodes = self._read_nodes(way.bundle, widened=way.found is found_way.found)
         return Registration(nodes, way.bundle, logical, way.used)
 
@@ -142,44 +138,28 @@ class _Making:
             return self.bundles.may_read(offer) and (node is None or is_older(offer.run, run))
 
         def over() -> PlannedWay | None:
-            found = self._shared(logical, allowed, sources=True)
-            if {f.offer.name for f in found.used} <= {f.offer.name for f in way.used}:
+            found, read = self._shared(logical, allowed, sources=True), way.offers
+            # Of a longer window there are rows, but not just those: the base has to be given some.
+            to_base = found.offers.keys() <= read
+            if to_base and not has_parts(found.plan):
                 return None
-            bundle = self.bundles.bundle(node or self.bound, found, logical, run, version)
+            bundle = self.bundles.bundle(
+                node or self.bound, found, logical, run, version, to_base=to_base
+            )
             own = "" if node is None else run
-            return PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
+            other = PlannedWay(found, *self.bundles.over_rows(bundle, found, own))
+            return None if other.offers <= read else other
 
         return over_rows_there(way, choosing, over)
 
-    def _over_group_nodes(self, way: PlannedWay, choosing: Choosing, logical: Plan) -> PlannedWay:
-        """Return the way over a node of groups with the functions of two queries if it is worth it.
+    def planned(self, logical: Plan, found: SharedPlan, *, to_base: bool = False) -> PlannedWay:
+        """Return the query by a shared plan, as a run that is younger than all nodes."""
+        bundle = self.bundles.bundle(self.bound, found, logical, "", to_base=to_base)
+        return PlannedWay(found, *self.bundles.over_rows(bundle, found))
 
-        Else over what the former way reads.
-        """
-        groups = GroupNodes(choosing, self.sharing)
-        for found in groups.of(way, logical):
-            count = len(self.nodes)
-            if count < MAX_NODES and self._make(narrowed(found)):
-                over = self._shared(logical)
-                bundle = self.bundles.bundle(self.bound, over, logical, "")
-                other = PlannedWay(over, *self.bundles.over_rows(bundle, over))
-                if groups.is_worth_it(other, way, found.offer):
-                    return other
-            self.undo(count)
-            del self.nodes[count:], self.replaced[count:]
-        return way
-
-    def _over_selection_nodes(self, way: PlannedWay, choosing: Choosing) -> PlannedWay:
-        """Return a way whose selections of sources are read from nodes with their columns."""
-        moves, whole = self.sharing.moves, self.bound.whole_changes
-        nodes = SelectionNodes(choosing, self.bundles.may_read, moves=moves, whole_changes=whole)
-        wanted = list(islice(nodes.of(way.bundle), MAX_NODES - len(self.nodes)))
-        made = [self._make(node.plan, node.widens) for node in wanted]
-        if not any(made):
-            return way
-        bundle = replace(way.bundle, query=self.bundles.next_run())
-        bundle, more = self.bundles.over_rows(bundle, way.found)
-        return PlannedWay(way.found, bundle, (*way.used, *more))
+    def shared(self, logical: Plan) -> SharedPlan:
+        """Return a plan over what runs, and the nodes that were made."""
+        return self._shared(logical)
 
     def _choosing(self, logical: Plan, run: str) -> Choosing:
         """Return by what the ways of computing the query are compared."""
@@ -229,6 +209,11 @@ class _Making:
                 read |= {feed.run for feed in node.bundle.feeds}
                 kept.append(node)
         return tuple(reversed(kept))
+
+    def forget(self, count: int) -> None:
+        """Forget all new nodes but the first ones."""
+        self.undo(count)
+        del self.nodes[count:], self.replaced[count:]
 
     def undo(self, count: int = 0) -> None:
         """Leave the index as it was with the first nodes alone."""
@@ -301,8 +286,8 @@ class _Making:
         node = next((o for o in alike if o.is_node and self.bundles.may_read(o)), None)
         wider = None if node is None else widened(node.plan, best)
         if node is None or wider is None:
-            return self._make(narrowed(best))
-        return self._make(wider, node.run)
+            return self.make(narrowed(best))
+        return self.make(wider, node.run)
 
     def _make_eagerly(self, whole: Plan, found: SharedPlan) -> bool:
         """Make a node of the first operator of a query; return whether there was one.
@@ -337,13 +322,15 @@ class _Making:
         ):
             return False
         self.made.add(shape.form)
-        return self._make(plan)
+        return self.make(plan)
 
     # --- bundles -----------------------------------------------------------------------------
 
-    def _make(self, logical: Plan, widens: str = "") -> bool:
+    def make(self, logical: Plan, widens: str = "") -> bool:
         """Make a node, and let what follows read it; return whether others may read it at all."""
         logical = self._normal(logical)
+        if len(self.nodes) >= MAX_NODES:
+            return False
         bound = dataclasses.replace(
             self.bound, plan=logical, schema=logical.schema, asked=0, order=()
         )

@@ -35,7 +35,7 @@ def over_rows_there(
         choosing: The basis of the choice.
         over: Returns the way over rows that are there; None: there are none.
     """
-    if why_alone(way.bundle) or next(_computed_there(way, choosing), None) is None:
+    if why_alone(way.bundle) or next(computed_there(way, choosing), None) is None:
         return way
     other = over()
     if other is None or why_alone(other.bundle):
@@ -68,7 +68,7 @@ def reads_for_less(weighing: Weighing, speeds: Speeds, reading: Cost, sending: C
     return read <= ALIKE * sent + much and more < MUCH_MORE
 
 
-def _computed_there(way: PlannedWay, choosing: Choosing) -> Iterator[Fragment]:
+def computed_there(way: PlannedWay, choosing: Choosing) -> Iterator[Fragment]:
     """Yield the fragments that gateways compute for a way from rows that others receive."""
     rows_of = choosing.index.rows_of
     delivered = {

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.cutting.read_rows import reading
+from federated_optimizer.cutting.rows_to_base import rows_to_base
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.planning import plan, search_of
@@ -89,15 +90,17 @@ class RunBundles:
         version: int = 0,
         *,
         searched: bool = True,
+        to_base: bool = False,
     ) -> FragmentBundle:
         """Return the bundle of a plan: without a search where all of it is there.
 
-        Not `searched`, joins are computed at the base in the order of the plan.
+        Not `searched`, joins are computed at the base in the order of the plan; likewise `to_base`,
+        by which gateways deliver rows and no parts of groups, distinct or first rows.
         """
         known = self.planning
         version = version or known.version
         run = run or self.next_run()
-        if found.is_there or not searched:
+        if found.is_there or to_base or not searched:
             bundle = place(
                 found.plan,
                 self.planning.topology,
@@ -107,6 +110,7 @@ class RunBundles:
                 emit=bound.emit,
                 statistics=known.statistics,
                 foresee=None if found.is_there else known.foresee,
+                taken=rows_to_base(found.plan) if to_base else None,
                 kept=heuristics_of(bound.heuristics),
                 offers=found.offers,
             )

@@ -48,11 +48,13 @@ class WiderSelection:
         plan: What it selects.
         widens: The run of a node that is given columns; empty: it is a new one.
         made: By the metric, the price of a new node as long as nobody else reads it.
+        added: By the metric, what it adds to what is sent now: less than `made` where others move.
     """
 
     plan: Plan
     widens: str
     made: float = 0.0
+    added: float = 0.0
 
 
 class SelectionNodes:
@@ -106,8 +108,8 @@ class SelectionNodes:
             for offer in index.weaker(wanted, self._at(fragment), MAX_WIDENED):
                 node = self._considered(offer, wanted, more)
                 if node is not None:
-                    price = self._price(node, offer, fragment) + told
-                    found.append((price, offer.name, node))
+                    added = self._price(node, offer, fragment)
+                    found.append((added + told, offer.name, replace(node, added=added)))
 
         consider(plan, (), 0.0)
         window = window_of(plan)
