@@ -74,11 +74,11 @@ def delivered_fragments(bundle: FragmentBundle) -> Iterator[Fragment]:
     is left out: nobody runs it for this bundle.
     """
     by_id = {fragment.id: fragment for fragment in bundle.fragments}
-    near = run_or_read(bundle)
+    near, readers_of = run_or_read(bundle), bundle.readers_of_all()
     for fragment in bundle.fragments:
         if fragment.engine == Engine.BASE or not (fragment.consumer and fragment.sites):
             continue
-        readers = {by_id[name].engine for name in bundle.readers(fragment.id)}
+        readers = {by_id[name].engine for name in readers_of[fragment.id]}
         if readers == {Engine.BASE} and fragment.id in near:
             yield fragment
 

@@ -58,6 +58,11 @@ _AGGREGATES = frozenset(
     name for kind in exp.ALL_FUNCTIONS if issubclass(kind, exp.AggFunc) for name in kind.sql_names()
 )
 _COMMA, _OPEN = TokenType.COMMA, TokenType.L_PAREN
+_PLACED = frozenset((*_OPENINGS, _COMMA, _OPEN, TokenType.DOT, TokenType.USING, TokenType.ALL))
+_PLACED_WORDS = frozenset((*_STAR_WORDS, "BY", "ONLY"))
+_CHECKED = frozenset(
+    (TokenType.NUMBER, TokenType.STRING, TokenType.NOT, TokenType.GROUP_BY, TokenType.OUTER)
+)
 _SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
 _PATTERNS = (TokenType.RLIKE, TokenType.IRLIKE)
 
@@ -70,13 +75,16 @@ def check_accidents(script: Script, tokens: Sequence[Token]) -> None:
         UnsupportedError: A clause has another form here.
     """
     for number, token in enumerate(tokens):
-        before = tokens[number - 1] if number else None
+        kind = token.token_type
+        # Nine of ten tokens are names, dots behind names, and operators: half of this check.
+        if kind in _PLACED or token.text.upper() in _PLACED_WORDS:
+            _check_placed(script, tokens, number)
         after = tokens[number + 1] if number + 1 < len(tokens) else None
-        _check_placed(script, tokens, number)
         if after is None:
             return
-        _check(script, before, token, after)
-        if token.token_type == TokenType.LIMIT and number + 2 < len(tokens):
+        if kind in _CHECKED:
+            _check(script, tokens[number - 1] if number else None, token, after)
+        if kind == TokenType.LIMIT and number + 2 < len(tokens):
             comma, behind = tokens[number + 2], tokens[min(number + 3, len(tokens) - 1)]
             another = behind.token_type == TokenType.LIMIT  # of a recursion: rows, and rounds
             if comma.token_type == _COMMA and after.token_type == TokenType.NUMBER and not another:
@@ -100,6 +108,8 @@ def _check_placed(script: Script, tokens: Sequence[Token], number: int) -> None:
     after = tokens[number + 1] if number + 1 < len(tokens) else None
     opened = before is None or before.token_type in _STARTS
     kind, following = token.token_type, after and after.token_type
+    if kind == TokenType.DOT and not opened:
+        return
     preceding = before and before.token_type
     ends = after is None or following in _ENDS
     called = tokens[number - 2].text.upper() if number > 1 else ""

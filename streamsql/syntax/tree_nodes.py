@@ -10,6 +10,9 @@ def children_of(node: exp.Expr) -> list[exp.Expr]:
     """Return the nodes right below a node, in their order."""
     found: list[exp.Expr] = []
     for value in node.args.values():
+        # Most are names, flags and what is left out: `isinstance` of these walks many classes.
+        if value is None or value.__class__ is str or value.__class__ is bool:
+            continue
         if isinstance(value, exp.Expr):
             found.append(value)
         elif isinstance(value, list):

@@ -39,7 +39,8 @@ def bind_block(select: exp.Select, environment: Environment, *, lift: bool) -> B
     window = extent(select, environment) if limited else None
     grouped = _is_aggregated(select, environment)
     plain = distinct is None and window is None and not grouped
-    if plain and _has_windows(select):
+    has_windows = _has_windows(select)
+    if plain and has_windows:
         plain = select.args.get("qualify") is None
         plain = plain and not any(True for node in select.expressions for _ in windows_in(node))
     source = FromBinder(environment).bind(select, lift=lift and plain)
@@ -49,7 +50,8 @@ def bind_block(select: exp.Select, environment: Environment, *, lift: bool) -> B
     present = presence(select, window) if single else None
     if present is not None:
         items.append(SelectItem("present", present))
-    outputs = _outputs(select, environment, items, limited=limited)
+    kind = WindowOutputs if has_windows else Outputs
+    outputs = _outputs(kind(select, environment, items), select, environment, limited=limited)
     empty: EmptyGroup | None = None
     if single:
         _check_no_windows(select, outputs, environment)
@@ -72,10 +74,9 @@ def _has_windows(select: exp.Select) -> bool:
 
 
 def _outputs(
-    select: exp.Select, environment: Environment, items: list[SelectItem], *, limited: bool
+    outputs: Outputs, select: exp.Select, environment: Environment, *, limited: bool
 ) -> Outputs:
-    """Return what a SELECT computes, unbound."""
-    outputs = (WindowOutputs if _has_windows(select) else Outputs)(select, environment, items)
+    """Return what a SELECT computes, unbound; `outputs` has its items."""
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         outputs.add_distinct_on(distinct.args["on"])
