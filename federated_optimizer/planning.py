@@ -8,13 +8,13 @@ import msgspec
 
 from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, UNREAD_SIDES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.leaf_facts import without_known
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics

@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from federated_optimizer.canonical.constant_folding import evaluated
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.canonical.expression_order import order_key
 from federated_optimizer.canonical.linear_comparisons import WHOLE
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -56,6 +57,10 @@ def canonical(expression: Expression) -> Expression:
         '2 < '
     """
     return _canonical(expression, simplify=not is_large(expression))
+
+
+canonical_form = exactly_cached(16_384)(canonical)
+"""Returns the canonical form of an expression, as `canonical`: most are asked for several times."""
 
 
 def is_large(expression: Expression) -> bool:

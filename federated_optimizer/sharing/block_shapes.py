@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from federated_optimizer.sharing.forms.alignment import Available, aligned
 from federated_optimizer.sharing.forms.block_names import equal_pair
 from federated_optimizer.sharing.forms.blocks import Block, positions
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, names_of
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.node_offers import Offer

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
+from federated_optimizer.canonical.exact_cache import encode
 from federated_optimizer.sharing.block_shapes import BlockShapes, Candidate, Key
 from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
-from federated_optimizer.sharing.forms.exact_cache import encode
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rule_index import RuleIndex
 from federated_optimizer.sharing.rule_table import Rule

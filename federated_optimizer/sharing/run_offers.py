@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import count
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import widest_groups
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -120,6 +120,7 @@ def _parts(logical: Plan) -> Iterator[Plan]:
         yield from (child for child in node.inputs if len(block_of(child).inputs) > 1)
 
 
+@exactly_cached(1_024)
 def widest(plan: Plan) -> Plan:
     """Return a plan with all columns of its block, those of the plan first.
 

@@ -20,22 +20,26 @@ def closed(bounds: Iterable[tuple[int, int, int]], nodes: Sequence[int]) -> Boun
         bounds: Of (first, second): first - second <= bound.
         nodes: All numbers, 0 among them.
     """
-    found: Bounds = {}
+    rows: dict[int, dict[int, int]] = {node: {} for node in nodes}
     for first, second, bound in bounds:
-        old = found.get((first, second))
+        old = rows[first].get(second)
         if old is None or bound < old:
-            found[first, second] = bound
+            rows[first][second] = bound
     for middle in nodes:
-        into = [(n, found[n, middle]) for n in nodes if n != middle and (n, middle) in found]
-        out = [(n, found[middle, n]) for n in nodes if n != middle and (middle, n) in found]
-        for first, one in into:
+        out = [(second, bound) for second, bound in rows[middle].items() if second != middle]
+        for first, row in rows.items():
+            one = row.get(middle)
+            if one is None or first == middle:
+                continue
             for second, other in out:
                 if first == second:
                     if one + other < 0:
                         return None
-                elif (first, second) not in found or one + other < found[first, second]:
-                    found[first, second] = one + other
-    return found
+                    continue
+                old = row.get(second)
+                if old is None or one + other < old:
+                    row[second] = one + other
+    return {(first, second): bound for first, row in rows.items() for second, bound in row.items()}
 
 
 def pairs(nodes: Sequence[int]) -> Iterable[tuple[int, int]]:

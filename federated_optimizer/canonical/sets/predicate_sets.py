@@ -16,7 +16,7 @@ near 2^63 the greater sum is NULL where the less one is not.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
-from federated_optimizer.canonical.canonical_expressions import canonical, is_large
+from federated_optimizer.canonical.canonical_expressions import canonical_form, is_large
 from federated_optimizer.canonical.conditions.equal_terms import EqualColumns
 from federated_optimizer.canonical.conditions.normal_forms import (
     NEVER,
@@ -312,7 +312,7 @@ def _narrowed(clause: Clause, theory: Theory) -> Clause:
 
 
 def _clauses(predicates: Iterable[Expression]) -> list[Clause]:
-    return [clause for predicate in predicates for clause in _form(canonical(predicate))]
+    return [clause for predicate in predicates for clause in _form(canonical_form(predicate))]
 
 
 def _form(predicate: Expression) -> NormalForm:

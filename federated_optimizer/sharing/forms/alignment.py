@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.block_names import equal_classes, equal_pair, pinned
 from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
 from streamsql.algebra.expressions import (
     Call,

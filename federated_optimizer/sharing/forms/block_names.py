@@ -12,9 +12,8 @@ from hashlib import sha256
 from itertools import permutations, product
 from math import factorial, prod
 
-from federated_optimizer.canonical.canonical_expressions import canonical
+from federated_optimizer.canonical.canonical_expressions import canonical_form
 from federated_optimizer.sharing.forms.blocks import Block
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
 from streamsql.algebra.expressions import (
     Call,
@@ -28,9 +27,6 @@ from streamsql.data.types import DataType
 
 MAX_ORDERS = 120
 """Orders of inputs that are alike; of more the given order is taken."""
-
-
-canonical_form = exactly_cached(16_384)(canonical)
 
 
 def equal_pair(predicate: Expression) -> tuple[int, int] | None:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from federated_optimizer.canonical.exact_cache import encode, exactly_cached
 from federated_optimizer.rules.join_keys import equality
 from federated_optimizer.rules.merge_filters import filtered
-from federated_optimizer.sharing.forms.exact_cache import encode, exactly_cached
 from streamsql.algebra.expressions import (
     Call,
     Column,

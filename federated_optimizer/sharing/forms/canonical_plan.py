@@ -13,9 +13,9 @@ from hashlib import sha256
 
 import msgspec
 
+from federated_optimizer.canonical.exact_cache import encode, exactly_cached
 from federated_optimizer.sharing.forms.block_names import BlockNames
 from federated_optimizer.sharing.forms.blocks import Block, block_of
-from federated_optimizer.sharing.forms.exact_cache import encode, exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import (

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import msgspec
 from msgspec import UNSET
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.alignment import aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from streamsql.algebra.aggregate_laws import SET_FUNCTIONS
 from streamsql.algebra.expressions import Column, Expression, columns_of, substituted
 from streamsql.algebra.operators import (

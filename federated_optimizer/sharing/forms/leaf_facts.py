@@ -6,9 +6,9 @@ to it already.
 
 from collections.abc import Mapping
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.canonical.implications import Implications
 from federated_optimizer.canonical.row_facts import Facts, facts_above
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from streamsql.algebra.expressions import conjunction, conjuncts
 from streamsql.algebra.operators import Filter, Plan, RemoteSource, transform_up
 

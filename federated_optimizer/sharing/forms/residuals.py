@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from federated_optimizer.canonical.canonical_expressions import canonical as canonical_form
+from federated_optimizer.canonical.canonical_expressions import canonical_form
+from federated_optimizer.canonical.exact_cache import encode, exactly_cached
 from federated_optimizer.canonical.implications import Implications
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
-from federated_optimizer.sharing.forms.exact_cache import encode, exactly_cached
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 
 IsShown = Callable[[Expression], bool]
@@ -38,9 +38,6 @@ def _nameless(predicate: Expression) -> Expression:
 @exactly_cached(16_384)
 def _set_of(known: tuple[tuple[Expression, ...], tuple[Expression, ...]]) -> PredicateSet:
     return PredicateSet.of(*known)
-
-
-_form = exactly_cached(16_384)(canonical_form)
 
 
 def residual(
@@ -79,8 +76,8 @@ def remaining(
 
     None if one of them cannot be checked.
     """
-    forms = {_form(p) for p in offered}
-    rest = [p for p in {encode(p): p for p in wanted}.values() if _form(p) not in forms]
+    forms = {canonical_form(p) for p in offered}
+    rest = [p for p in {encode(p): p for p in wanted}.values() if canonical_form(p) not in forms]
 
     def follows(predicate: Expression) -> bool:
         # Mostly these are comparisons that were derived from others of the same columns. A whole

@@ -15,9 +15,9 @@ that is padded are those of the node, or not there: an expression of NULLs need 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.alignment import Available, aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of
-from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.rule_bases import Basis
 from federated_optimizer.sharing.rules import select_project_join

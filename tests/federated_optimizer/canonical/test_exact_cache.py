@@ -1,6 +1,6 @@
 """Remembered results belong to what an argument says, to the sign of zero."""
 
-from federated_optimizer.sharing.forms.exact_cache import LONGEST, exactly_cached
+from federated_optimizer.canonical.exact_cache import LONGEST, exactly_cached
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.data.types import DataType
 
