@@ -209,7 +209,9 @@ class Network:
             replanned=True,
             reads=old.bundle.results_read,
         )
-        bound = replace(old.bound, plan=old.logical, schema=old.logical.schema)
+        bound = old.bound
+        if old.is_node:
+            bound = replace(bound, plan=old.logical, schema=old.logical.schema)
         found = register(bound, sharing, planning, lambda: name)
         return self._fed(found.bundle)
 

@@ -109,6 +109,13 @@ def _joins() -> Iterator[Template]:
             "SELECT r.sensor, v.who FROM readings r, visits v "
             f"WHERE r.room = v.room AND {part} * v.minutes > r.celsius AND r.celsius > 2",
         )
+    yield from _same(
+        f"SELECT DISTINCT r.sensor {on}",
+        f"SELECT DISTINCT r.sensor {on} AND r.celsius > 2",
+        f"SELECT DISTINCT s.mid {on} AND r.celsius > 1",
+        f"SELECT DISTINCT r.room {on}",
+        f"SELECT DISTINCT r.level {on} AND r.celsius > 3",
+    )
     three = "FROM readings r, seats s, visits v WHERE r.room = s.room AND s.room = v.room"
     yield from _same(
         f"SELECT r.sensor, s.mid, v.who {three}",

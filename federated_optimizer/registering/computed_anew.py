@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.effort import effort_of, takes_less_effort
+from federated_optimizer.costs.effort import ALIKE, BYTES_SENT, effort_of, takes_less_effort
 from federated_optimizer.costs.fragment_estimates import fragment_estimates
 from federated_optimizer.costs.handed_rows import handed_rows, reading_price
 from federated_optimizer.costs.relations.estimates import Estimating
@@ -203,6 +203,13 @@ class Prices:
     def is_better(self, cost: Cost, than: Cost) -> bool:
         """Return whether a way is taken in the place of another one."""
         return takes_less_effort(self._choosing.weighing, self._speeds, cost, than)
+
+    def is_less(self, cost: Cost, than: Cost) -> bool:
+        """Return whether a way adds less by the metric, or the same with clearly less effort."""
+        value, much = self._choosing.weighing.value, Cost(bytes=BYTES_SENT)
+        if ALIKE * value(cost) + value(much) < value(than):
+            return True
+        return self.is_better(cost, than)
 
     def cheapest(self, left_out: Sequence[Found], than: Cost) -> tuple[PlannedWay, Cost]:
         """Return the way of least effort of those that do not read some nodes.

@@ -21,7 +21,7 @@ from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize
-from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, cheaper_way
+from federated_optimizer.registering.computed_anew import Choosing, PlannedWay, Prices, cheaper_way
 from federated_optimizer.registering.found_parts import equal_run, groups_over, over_sources
 from federated_optimizer.registering.node_ways import NodeWays
 from federated_optimizer.registering.registration_terms import (
@@ -115,6 +115,7 @@ class _Making:
             way = cheaper_way(way, choosing)
             if way is found_way:  # else it is computed of rows that are there already
                 way = self._over_rows_there(way, choosing, logical)
+            way = self._over_joins(way, choosing, logical)
             if self.sharing.makes_nodes:
                 way = NodeWays(choosing, self.sharing, self.bundles, self).over(way, logical)
         nodes = self._read_nodes(way.bundle, widened=way.found is found_way.found)
@@ -151,6 +152,26 @@ class _Making:
             return None if other.offers <= read else other
 
         return over_rows_there(way, choosing, over)
+
+    def _over_joins(self, way: PlannedWay, choosing: Choosing, logical: Plan) -> PlannedWay:
+        """Return the way over joins that run where the query computes semi joins, if it adds less.
+
+        A semi join has fewer rows, so it is no part of the join, but comes from it.
+        """
+        joined = normalize(self.bound.plan, self._topology, unread_sides=False)
+        if joined == logical:
+            return way
+        count, made = len(self.nodes), set(self.made)
+        found = self._shared(joined)
+        if self.sharing.makes_nodes:
+            found = self._with_nodes(joined, found)
+        if not found.offers.keys() <= way.offers:
+            other, prices = self.planned(joined, found), Prices(choosing)
+            if prices.is_less(prices.added(other), prices.added(way)):
+                return other
+        self.forget(count)
+        self.made = made
+        return way
 
     def planned(self, logical: Plan, found: SharedPlan, *, to_base: bool = False) -> PlannedWay:
         """Return the query by a shared plan, as a run that is younger than all nodes."""
