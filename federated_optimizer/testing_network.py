@@ -1,7 +1,8 @@
 """For benchmarks and laws: a network of runs without sites, by the rules of registration.
 
-It counts who reads what: a run goes when no query and no other run reads it. A node that is widened
-is deployed again under its name, and all that reads it after it.
+It counts who reads what: a run goes when no query and no other run reads it, and is trimmed where
+others read only what it receives. A node that is widened is deployed again under its name, and all
+that reads it after it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
+from streamsql.wire.bundles.trimmed_bundles import is_trimmed, trimmed
 from streamsql.wire.fragments import Feed, FragmentBundle
 
 
@@ -43,11 +45,12 @@ class NetworkRun:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The work of a registration or deregistration.
+    """The work of a registration, of a deregistration or of a move.
 
     Attributes:
         query: Its name.
-        deploy: Bundles, in this order; a version after the first takes the place of the one before.
+        deploy: Bundles, in this order; one takes the place of what runs under its name, which goes
+            on where it is trimmed to the same version.
         withdraw: Runs that end, readers before those that they read.
         registration: Of a new query.
     """
@@ -79,9 +82,9 @@ class Network:
     def register(self, bound: BoundQuery, text: str = "") -> Change:
         """Add a query; its name is that of its run, or of the next one if it reads another's."""
         planning = replace(self._planning, text=text)
-        found = register(bound, self.sharing, planning, self._next_run)
+        found = register(bound, self.sharing, planning, self.next_run)
         if found.equal:
-            query = self._next_run()
+            query = self.next_run()
             self.runs[found.equal].queries.add(query)
             self.reads[query] = found.equal
             return Change(query, registration=found)
@@ -102,18 +105,43 @@ class Network:
     def deregister(self, query: str) -> Change:
         """Remove a query, and the runs that nobody reads any more."""
         self.runs[self.reads.pop(query)].queries.discard(query)
+        return Change(query, *self._left())
+
+    def elsewhere(self, bundle: FragmentBundle, left: str) -> FragmentBundle:
+        """Return a bundle as a new run of the queries of another one, which ends if it can."""
+        run = self.next_run()
+        bundle = msgspec.structs.replace(bundle, query=run, version=1)
+        return self._fed(bundle, but="" if left in self.parts_read() else left)
+
+    def move(self, run: str, bundle: FragmentBundle) -> Change:
+        """Let the queries of a run read a new one; what they leave is trimmed, or ends."""
+        old = self.runs[run]
+        self._enter(bundle, old.logical, old.bound)
+        self.runs[bundle.query].queries |= old.queries
+        self.reads |= dict.fromkeys(old.queries, bundle.query)
+        old.queries.clear()
+        deploy, gone = self._left()
+        return Change(bundle.query, (bundle, *deploy), gone)
+
+    def _left(self) -> tuple[tuple[FragmentBundle, ...], tuple[str, ...]]:
+        """End or trim what nobody needs; return what is deployed for that, and what ends."""
         gone: list[str] = []
         deploy: dict[str, FragmentBundle] = {}
-        while unread := [name for name in self.runs if not self._is_read(name)]:
+        while unread := self._unread():
             for name in unread:
+                old, read = self.runs[name], self.parts_read().get(name)
+                rest = trimmed(old.bundle, read) if read else None
+                if rest is not None:
+                    self._enter(rest, old.logical, old.bound, is_node=True)
+                    deploy[name] = rest
+                    continue
                 left = sorted(self.readers(name) - set(unread))
                 del self.runs[name]
                 self._forget_prints(name)
                 self.sharing.index.remove(name)
                 gone.append(name)
                 deploy |= {b.query: b for each in left for b in self._replanned_from(each)}
-        kept = (bundle for run, bundle in deploy.items() if run in self.runs)
-        return Change(query, tuple(kept), tuple(gone))
+        return tuple(b for run, b in deploy.items() if run in self.runs), tuple(gone)
 
     def result(self, query: str) -> FragmentBundle:
         """Return the bundle whose result a query shows."""
@@ -127,15 +155,25 @@ class Network:
             if any(feed.run == run for feed in other.bundle.feeds)
         }
 
-    def _is_read(self, run: str) -> bool:
-        """Return whether somebody needs a run: rows of gateways others can have themselves."""
-        if self.runs[run].queries:
-            return True
-        results = {f.id for f in self.runs[run].bundle.fragments if not f.consumer}
-        feeds = (feed for other in self.runs.values() for feed in other.bundle.feeds)
-        return any(feed.run == run and feed.source in results for feed in feeds)
+    def parts_read(self) -> dict[str, set[str]]:
+        """Return the fragments of runs that others read, by run."""
+        found: dict[str, set[str]] = {}
+        for other in self.runs.values():
+            for feed in other.bundle.feeds:
+                found.setdefault(feed.run, set()).add(feed.source)
+        return found
 
-    def _next_run(self) -> str:
+    def _unread(self) -> list[str]:
+        """Return the runs of which nobody needs all that they have."""
+        read = self.parts_read()
+        return [
+            name
+            for name, run in self.runs.items()
+            if not run.queries and not _is_needed(run.bundle, read.get(name, set()))
+        ]
+
+    def next_run(self) -> str:
+        """Return a name of a run that is greater than all before."""
         self._count += 1
         return f"q{self._count}"
 
@@ -215,8 +253,11 @@ class Network:
         found = register(bound, sharing, planning, lambda: name)
         return self._fed(found.bundle)
 
-    def _fed(self, bundle: FragmentBundle) -> FragmentBundle:
-        """Return a bundle whose equal fragments are read where older runs receive them."""
+    def _fed(self, bundle: FragmentBundle, but: str = "") -> FragmentBundle:
+        """Return a bundle whose equal fragments are read where older runs receive them.
+
+        `but` is a run of which nothing more is read.
+        """
         if why_alone(bundle):
             return msgspec.structs.replace(bundle, feeds=())
         # A node that was widened for it has changed the versions of what reads the node.
@@ -229,7 +270,7 @@ class Network:
             is_result = not bundle.fragment(fragment).consumer
             if fragment not in own or is_result:
                 continue
-            owner = self._owner(printed, bundle.query)
+            owner = self._owner(printed, bundle.query, but)
             if owner is not None:
                 feeds.append(Feed(fragment, owner[0].query, owner[0].version, owner[1]))
         return msgspec.structs.replace(bundle, feeds=tuple(feeds))
@@ -246,9 +287,9 @@ class Network:
             return feed
         return self._rooted(Feed(feed.fragment, above.run, above.version, above.source))
 
-    def _owner(self, printed: str, run: str) -> tuple[FragmentBundle, str] | None:
+    def _owner(self, printed: str, run: str, but: str) -> tuple[FragmentBundle, str] | None:
         for name, fragment in self._prints.get(printed, {}).items():
-            if is_older(name, run):
+            if name != but and is_older(name, run):
                 return self.runs[name].bundle, fragment
         return None
 
@@ -263,6 +304,13 @@ class Network:
     def _forget_prints(self, run: str) -> None:
         for printed in self._printed.pop(run, ()):
             self._prints[printed].pop(run, None)
+
+
+def _is_needed(bundle: FragmentBundle, read: set[str]) -> bool:
+    """Return whether all of a run is needed of which fragments are read."""
+    if any(not bundle.fragment(name).consumer for name in read):
+        return True
+    return is_trimmed(bundle) and read == {f.id for f in bundle.fragments if f.consumer}
 
 
 def answers(network: Network, readings: Readings, now: int) -> dict[str, Delta]:

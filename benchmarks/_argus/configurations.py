@@ -1,10 +1,11 @@
 """Ways to extend a running network by a query: the configurations that are compared."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
+from benchmarks._argus.moved_queries import Moves
 from federated_optimizer import plan
 from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.registering.registration_terms import Planning, Sharing
@@ -19,7 +20,10 @@ from streamsql.wire.fragments import FragmentBundle
 
 OFF = Strategy.OFF.value
 WANTED_TWICE = "all, nodes on demand"
-"""The product's default: a part becomes a node of its own when a second query wants it."""
+"""The product's default: a part becomes a node of its own when a second query wants it.
+
+The first one moves onto it where that saves more than it costs.
+"""
 
 
 Counted = Callable[[str], int | None]
@@ -33,10 +37,14 @@ class Registered:
     Attributes:
         bundles: To install, in this order; one may take the place of a version that runs.
         run: The name of the run whose rows are the answer.
+        moved: Runs that older queries have left, and the runs of `bundles` that they read instead.
+        ended: Runs that nobody needs any more.
     """
 
     bundles: tuple[FragmentBundle, ...]
     run: str
+    moved: Mapping[str, str] = field(default_factory=dict)
+    ended: tuple[str, ...] = ()
 
 
 class Registry(Protocol):
@@ -65,7 +73,10 @@ class Unshared:
 
 
 class Shared:
-    """Queries read what others have computed; rows are known as the product knows them."""
+    """Queries read what others have computed; rows are known as the product knows them.
+
+    Where nodes are made on demand, older queries move onto them.
+    """
 
     def __init__(
         self,
@@ -79,13 +90,23 @@ class Shared:
         self._catalog, self._planning, self._counted = catalog, planning, counted
         sharing = Sharing(ComputationIndex(), strategy, materialize)
         self._network = Network(planning, sharing)
+        self._moves = None if sharing.is_eager else Moves(self._network, planning)
 
     def register(self, text: str) -> Registered:
         """Return what is new, and what changes for others."""
         rows = rows_of(self._counted, self._planning)
         self._network.sharing = replace(self._network.sharing, rows=rows)
         change = self._network.register(_bound(text, self._catalog), text)
-        return Registered(change.deploy, self._network.reads[change.query])
+        nodes = () if change.registration is None else change.registration.nodes
+        if self._moves is None or not nodes:
+            return Registered(change.deploy, self._network.reads[change.query])
+        moves = list(self._moves.after(nodes))
+        return Registered(
+            (*change.deploy, *(bundle for _run, move in moves for bundle in move.deploy)),
+            self._network.reads[change.query],
+            {run: move.query for run, move in moves},
+            tuple(run for _run, move in moves for run in move.withdraw),
+        )
 
 
 def rows_of(counted: Counted, planning: Planning) -> Callable[[Offer], float]:

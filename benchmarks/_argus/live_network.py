@@ -98,7 +98,10 @@ class LiveNetwork:
         self._is_running = True
 
     def register(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Register queries; return CPU seconds to plan each, and to plan and answer it."""
+        """Register queries; return CPU seconds to plan each, and to plan and answer it.
+
+        Older queries that move because of one are part of it.
+        """
         planning, answering = [], []
         for text in texts:
             began = time.process_time()
@@ -107,7 +110,9 @@ class LiveNetwork:
             self._bundles.update({bundle.query: bundle for bundle in registered.bundles})
             if self._is_running:
                 self._run(registered.bundles)
+            self._end(registered.ended)
             answered = time.process_time()
+            self._runs = [registered.moved.get(run, run) for run in self._runs]
             self._texts.append(text)
             self._runs.append(registered.run)
             planning.append(planned - began)
@@ -120,6 +125,15 @@ class LiveNetwork:
             self._net.install(bundle)
             self._counts.pop(bundle.query, None)
         self._settle()
+
+    def _end(self, runs: Sequence[str]) -> None:
+        for run in runs:
+            del self._bundles[run]
+            self._counts.pop(run, None)
+            if self._is_running:
+                self._net.uninstall(run)
+        if runs and self._is_running:
+            self._settle()
 
     def stop_running(self) -> None:
         """Give up all rows; queries are only planned from here on, by what is estimated."""

@@ -1,4 +1,4 @@
-"""Prices of the fragments of a run: what they send, and the work of base sites.
+"""Prices of the fragments of a run: what they send, and the work and memory of their sites.
 
 Registration and moves compare plans by these. A base fragment takes a step whenever something comes
 that it needs, looks at each row that it may need, and makes the rows of its joins: measured, to
@@ -20,7 +20,16 @@ from federated_optimizer.costs.handed_rows import (
 from federated_optimizer.costs.relations.estimates import Estimating, estimate
 from federated_optimizer.costs.work import Work, at_once
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import AsOfJoin, Join, Plan, RemoteSource, transform_up
+from streamsql.algebra.operators import (
+    AsOfJoin,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    RemoteSource,
+    UnionAll,
+    transform_up,
+)
 from streamsql.wire.bundles.needed_rows import RowCondition
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 
@@ -58,7 +67,13 @@ class RunCosts:
         fragment = self._fragments[name]
         is_sent = bool(fragment.consumer) or (with_result and not self._bundle.silent)
         sent = self._sent[name].cost if is_sent else NOTHING
-        return sent if fragment.engine != Engine.BASE else sent + self._work(fragment)
+        match fragment.engine:
+            case Engine.BASE:
+                return sent + self._work(fragment)
+            case Engine.GATEWAY:
+                return sent + self._work_of_gateways(fragment)
+            case _:
+                return sent
 
     @property
     def milliseconds(self) -> float:
@@ -72,8 +87,17 @@ class RunCosts:
         if fragment.engine != Engine.BASE:
             return 0.0
         micros = self._statistics.speeds.base
-        read = sum(estimate(self._whole(i), self._statistics).rows for i in fragment.inputs)
-        return read * (micros.join + micros.group) / 1_000
+        below = [self._whole(name) for name in fragment.inputs]
+        read = sum(estimate(each, self._statistics).rows for each in below)
+        above = list(operators_above(self._whole(name), below))
+        joins = any(map(_is_join, above))
+        groups = not all(_is_join(each) or _is_row_by_row(each) for each in above)
+        return read * (micros.filter_row + joins * micros.join + groups * micros.group) / 1_000
+
+    def _work_of_gateways(self, fragment: Fragment) -> Cost:
+        gateway, kept = self._statistics.speeds.gateway, self._statistics.speeds.kept
+        below = [self._whole(name) for name in fragment.inputs]
+        return Work(self._estimating, gateway, kept, below).of(self._whole(fragment.id))
 
     def _work(self, fragment: Fragment) -> Cost:
         base, kept = self._statistics.speeds.base, self._statistics.speeds.kept
@@ -110,3 +134,7 @@ class RunCosts:
 
 def _is_join(plan: Plan) -> bool:
     return isinstance(plan, Join | AsOfJoin)
+
+
+def _is_row_by_row(plan: Plan) -> bool:
+    return isinstance(plan, Filter | Project | UnionAll | RemoteSource)

@@ -37,3 +37,29 @@ def test_a_query_that_counts_from_its_own_start_reads_no_node_and_makes_none() -
     (bundle,) = change.deploy
     assert bundle.query == change.query
     assert not bundle.feeds
+
+
+def test_queries_move_to_another_run_and_a_result_that_others_read_goes_on() -> None:
+    network = Network(Planning(TOPOLOGY))
+    shown = "SELECT a, b FROM r WHERE x > 1"
+    first, second = (
+        network.register(bound_query(text, CATALOG)).query
+        for text in (shown, f"{shown} UNION ALL SELECT a, a FROM q")
+    )
+    left = network.runs[first].bundle
+    moved = network.move(first, network.elsewhere(left, first))
+    assert network.reads[first] == moved.query not in {first, second}
+    assert moved.deploy == (network.runs[moved.query].bundle,)
+    assert network.runs[first].bundle == left
+    ended = {*network.deregister(second).withdraw, *network.deregister(first).withdraw}
+    assert ended == {first, second, moved.query}
+    assert network.runs == {}
+
+
+def test_a_run_that_nobody_reads_ends_when_its_queries_move() -> None:
+    network = Network(Planning(TOPOLOGY))
+    query = network.register(bound_query("SELECT a, b FROM r WHERE x > 1", CATALOG)).query
+    bundle = network.elsewhere(network.runs[query].bundle, query)
+    assert bundle.feeds == ()
+    assert network.move(query, bundle).withdraw == (query,)
+    assert set(network.runs) == {bundle.query} == {network.reads[query]}

@@ -4,15 +4,28 @@ Queries cause what would end with them: what their runs send and compute, and th
 these read. Leaves that others read are sent in any case, and so are the queries' results.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from federated_optimizer.coordinator.queries.planning.planner import Planner
-from federated_optimizer.coordinator.queries.runs.read_parts import unneeded_without
-from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.read_parts import ReadRuns, unneeded_without
 from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.costs.run_costs import RunCosts
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.wire.fragments import Feed, FragmentBundle
+
+
+class Pricing(Protocol):
+    """The facts by which bundles are priced: a `Planner`'s, or those of a benchmark."""
+
+    def statistics(self, current: FragmentBundle | None = None) -> Statistics:
+        """Return what is known now, with what a bundle runs by."""
+        ...
+
+    def estimates(self, bundle: FragmentBundle) -> Mapping[str, FragmentEstimate]:
+        """Return what each fragment of a bundle is expected to send."""
+        ...
 
 
 class CausedPrices:
@@ -26,7 +39,7 @@ class CausedPrices:
         has_company: Whether nodes would end with them.
     """
 
-    def __init__(self, planner: Planner, runs: SharedRuns, left: Collection[str]) -> None:
+    def __init__(self, planner: Pricing, runs: ReadRuns, left: Collection[str]) -> None:
         self._planner, self._runs, self._left = planner, runs, left
         self._known: dict[str, RunCosts] = {}
         self.speeds = planner.statistics().speeds

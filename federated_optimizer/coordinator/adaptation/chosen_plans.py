@@ -1,8 +1,8 @@
 """The choice between what runs and other plans for it, by their prices.
 
-A plan is taken that is much cheaper by the metric. Where two cause the same by it, one over results
-is taken if sites work less and keep less by it. Not the way back: others may want the node that
-would end.
+A plan is taken that is much cheaper by the metric, by more than a few bytes a second. Where two
+cause the same by it, one over results is taken if sites work less and keep less by it. Not the way
+back: others may want the node that would end.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.effort import ALIKE, effort_of, takes_less_effort
+from federated_optimizer.costs.effort import ALIKE, BYTES_SENT, effort_of, takes_less_effort
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.statistics.speeds import Speeds
 
@@ -48,9 +48,11 @@ def chosen(
 ) -> Chosen | None:
     """Return the plan that is taken; None: what runs stays, which costs `now`."""
     found, least = None, now
+    a_few = weighing.value(Cost(bytes=BYTES_SENT))
     for number, each in enumerate(candidates):
         best, value = weighing.value(least), weighing.value(each.cost)
-        is_much = MUCH * value < min(best, weighing.value(now))
+        # A few bytes a second never pay for a move; the effort that goes with them may.
+        is_much = MUCH * value < min(best, weighing.value(now)) - a_few
         is_less = (
             each.reads_results
             and each.sends_nothing
@@ -60,5 +62,6 @@ def chosen(
         )
         if is_much or is_less:
             # Of two that are much cheaper than what runs, effort may decide; the reason stays.
-            found, least = Chosen(number, MUCH * value < weighing.value(now)), each.cost
+            found = Chosen(number, MUCH * value < weighing.value(now) - a_few)
+            least = each.cost
     return found

@@ -1,10 +1,10 @@
 """Savings of a plan within ten minutes, against the cost of the move to it."""
 
+from federated_optimizer.coordinator.adaptation.bundle_choice import Work
 from federated_optimizer.coordinator.adaptation.filled_runs import Alike
-from federated_optimizer.coordinator.adaptation.over_others import Work
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.costs.effort import Effort
-from streamsql.algebra.metrics import BY_BYTES
+from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.data.types import MICROSECONDS
 
 HORIZON_SECONDS = 600.0
@@ -18,12 +18,24 @@ def why_not_worth(found: Reconsidered, alike: Alike) -> str:
     """
     assert found.before is not None  # noqa: S101  (looked at by the caller)
     if found.work is not None:
-        return _why_no_work(found.work)
-    value, metric = found.weighing.value, found.weighing.metric
+        return why_no_work(found.work)
+    value = found.weighing.value
     before, after = (value(plan.cost) - value(plan.fed) for plan in (found.before, found.after))
-    saved = (before - after) * HORIZON_SECONDS
-    beside = alike.microseconds / MICROSECONDS  # both send meanwhile
-    filling = value(found.filling) + after * beside
+    filling = (
+        value(found.filling) + after * alike.microseconds / MICROSECONDS
+    )  # both send meanwhile
+    return why_no_gain(before - after, filling, found.weighing.metric)
+
+
+def why_no_gain(gain: float, filling: float, metric: Metric = BY_BYTES) -> str:
+    """Return why a plan is not worth a move by the metric, in words; empty: it is.
+
+    Args:
+        gain: Of it over what runs, a second.
+        filling: Once.
+        metric: By which both are.
+    """
+    saved = gain * HORIZON_SECONDS
     if saved > filling:
         return ""
     unit = "bytes" if metric == BY_BYTES else f"by {metric}"
@@ -33,7 +45,8 @@ def why_not_worth(found: Reconsidered, alike: Alike) -> str:
     )
 
 
-def _why_no_work(work: Work) -> str:
+def why_no_work(work: Work) -> str:
+    """Return why a plan is not worth a move for the work it saves, in words; empty: it is."""
     saved = (work.before.value - work.after.value) * HORIZON_SECONDS
     if saved > work.filling:
         return ""

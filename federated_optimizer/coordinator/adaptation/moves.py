@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from federated_optimizer.coordinator.adaptation.begun_moves import Move
+from federated_optimizer.coordinator.adaptation.bundle_choice import sends_nothing
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
-from federated_optimizer.coordinator.adaptation.over_others import sends_nothing
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.answers.results import QueryResult

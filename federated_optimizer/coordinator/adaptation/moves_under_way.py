@@ -9,6 +9,7 @@ from enum import Enum, auto
 import msgspec
 
 from federated_optimizer.coordinator.adaptation.begun_moves import Move, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.bundle_choice import sends_nothing
 from federated_optimizer.coordinator.adaptation.contested_parts import is_contested
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
@@ -19,7 +20,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
 )
 from federated_optimizer.coordinator.adaptation.leaving_together import Together
 from federated_optimizer.coordinator.adaptation.moves import Moves
-from federated_optimizer.coordinator.adaptation.over_others import plan_read, sends_nothing
+from federated_optimizer.coordinator.adaptation.over_others import plan_read
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from federated_optimizer.coordinator.adaptation.bundle_choice import Work, bundle_choice
 from federated_optimizer.coordinator.adaptation.caused_prices import CausedPrices
-from federated_optimizer.coordinator.adaptation.chosen_plans import Candidate, chosen
 from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.planning.planner import Planner
@@ -12,29 +12,9 @@ from federated_optimizer.coordinator.queries.planning.shared_planning import Rea
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.effort import Effort, effort_of
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery
-from streamsql.wire.fragments import Engine, FragmentBundle
-
-BESIDE_SECONDS = 60.0
-"""Time for which both runs are taken to work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Effort of sites: the reason for a choice where the metric has none.
-
-    Attributes:
-        before: Of what runs.
-        after: Of what is taken.
-        filling: Milliseconds of work until the new run has processed all that there is, while the
-            old one works, too.
-    """
-
-    before: Effort
-    after: Effort
-    filling: float
+from streamsql.wire.fragments import FragmentBundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,50 +72,15 @@ def over_others(  # noqa: PLR0913, PLR0917 - what a choice rests on
     )
     made = [(planned, fed(planned, current.query)) for planned in (alone, shared)]
     prices = CausedPrices(planner, offers.runs, (current.query,))
-    is_over = (
-        prices.has_company or reads_results(current) or bool(current.feeds and not is_searched)
-    )
-    rests = reads_results(made[1][1]) or _reads_more(made[1][1], made[0][1])
-    if not (is_over or rests):
-        return None
-    others = [(planned, bundle) for planned, bundle in made if not planned.bundle.runs_as(current)]
-    costs = [prices.caused(bundle) for _planned, bundle in others]
-    candidates = [
-        Candidate(cost, reads_results(bundle), sends_nothing(bundle))
-        for cost, (_planned, bundle) in zip(costs, others, strict=True)
-    ]
-    before = plan_read(current), prices.now
-    found = chosen(before[1], candidates, weighing, prices.speeds)
+    (_, apart), (_, over) = made
+    found = bundle_choice(current, apart, over, prices, weighing, is_searched=is_searched)
     if found is None:
-        stays = OverOthers(planned_of(queries[0]), current, before, before)
-        return stays if is_over else None
-    (planned, bundle), cost = others[found.number], costs[found.number]
-    if not (is_over or reads_results(bundle) or _reads_more(bundle, made[0][1])):
         return None
-    work = None if found.is_much else _work(prices, cost, bundle)
-    return OverOthers(planned, bundle, before, (plan_read(bundle), cost), work)
-
-
-def reads_results(bundle: FragmentBundle) -> bool:
-    """Return whether a bundle reads results of other runs."""
-    return bool(bundle.results_read)
-
-
-def _reads_more(bundle: FragmentBundle, alone: FragmentBundle) -> bool:
-    """Return whether a bundle reads rows that others receive and a plan alone does not read."""
-    read, given = ({(f.run, f.source) for f in each.feeds} for each in (bundle, alone))
-    return not read <= given
-
-
-def sends_nothing(bundle: FragmentBundle) -> bool:
-    """Return whether only base sites run a bundle: nothing is sent again for it."""
-    return all(fragment.engine == Engine.BASE for fragment in bundle.own)
-
-
-def _work(prices: CausedPrices, cost: Cost, bundle: FragmentBundle) -> Work:
-    """Return the effort of what runs, and of a bundle that has a price."""
-    before, after = (effort_of(each, prices.speeds) for each in (prices.now, cost))
-    return Work(before, after, prices.filling(bundle) + after.value * BESIDE_SECONDS)
+    before = plan_read(current), found.before
+    if found.number is None:
+        return OverOthers(planned_of(queries[0]), current, before, before)
+    planned, bundle = made[found.number]
+    return OverOthers(planned, bundle, before, (plan_read(bundle), found.after), found.work)
 
 
 def plan_read(bundle: FragmentBundle) -> str:

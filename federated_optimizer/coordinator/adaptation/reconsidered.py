@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.coordinator.adaptation.over_others import Work, over_others
+from federated_optimizer.coordinator.adaptation.bundle_choice import Work
+from federated_optimizer.coordinator.adaptation.over_others import over_others
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned

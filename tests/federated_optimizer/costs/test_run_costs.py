@@ -1,4 +1,4 @@
-"""Prices of the fragments of a run: what they send, and the work of base sites."""
+"""Prices of the fragments of a run: what they send, and the work of their sites."""
 
 from dataclasses import replace
 
@@ -69,11 +69,13 @@ def work(statistics: Statistics) -> float:
     return base_join(statistics)[0].of("f0", with_result=False).cpu
 
 
-def test_a_leaf_costs_what_it_sends_and_a_base_fragment_its_work_besides() -> None:
+def test_fragments_cost_what_they_send_and_the_work_of_their_sites() -> None:
     statistics = facts()
     found, leaves = base_join(statistics)
     for leaf in leaves:
-        assert found.of(leaf) == found._sent[leaf].cost
+        sent = found._sent[leaf].cost
+        assert found.of(leaf).cpu > sent.cpu
+        assert replace(found.of(leaf), cpu=sent.cpu) == sent, "it keeps nothing"
         assert found.of(leaf).bytes > 0
     assert found.of("f0").cpu > found._sent["f0"].cost.cpu
 
@@ -97,9 +99,27 @@ def test_work_grows_with_changes_and_is_none_without() -> None:
 
 def test_filling_is_the_work_for_the_rows_that_are_read() -> None:
     found, leaves = base_join(facts())
-    # Each row is joined and perhaps grouped: 5 and 7 microseconds.
-    assert found.filling("f0") == pytest.approx((SEATS + ROOMS) * 12 / 1_000)
+    # Each row is read, and joined: a quarter of a microsecond, and 5.
+    assert found.filling("f0") == pytest.approx((SEATS + ROOMS) * 5.25 / 1_000)
     assert {found.filling(leaf) for leaf in leaves} == {0.0}
+
+
+def test_filling_groups_takes_the_time_of_groups_and_choosing_rows_takes_little() -> None:
+    grouped, _leaves = costs("SELECT COUNT(*) AS n FROM seat", facts())
+    assert grouped.filling("f0") > 7.25 / 1_000
+    chosen, _leaves = costs("SELECT mid FROM seat WHERE rid = 'a'", facts())
+    assert 0 < chosen.filling("f0") < SEATS * 5 / 1_000
+
+
+def test_a_join_at_gateways_takes_their_time_and_memory() -> None:
+    found, leaves = next(
+        (found, leaves)
+        for found, leaves in (costs(f"{JOIN} WITH (plan = {n})", facts()) for n in range(1, 10))
+        if any(found.of(leaf).state for leaf in leaves)
+    )
+    (joined,) = (found.of(leaf) for leaf in leaves if found.of(leaf).state)
+    assert joined.state == pytest.approx((SEATS + ROOMS) * facts().speeds.kept.join)
+    assert found.of("f0").state == 0
 
 
 def test_the_time_of_a_run_is_that_of_its_longest_path() -> None:

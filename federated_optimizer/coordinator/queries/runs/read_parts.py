@@ -1,12 +1,15 @@
 """Parts of a run whose rows others read, and parts of the network that nobody would need."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.fed_runs import FedRuns
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
+from streamsql.algebra.operators import Plan
 from streamsql.wire.bundles.trimmed_bundles import trimmed
-from streamsql.wire.fragments import Feed
+from streamsql.wire.fragments import Feed, FragmentBundle
 
 Part = tuple[str, str]
 """A fragment of a run: the names of both."""
@@ -15,7 +18,53 @@ MOST_READERS = 64
 """Runs that read a run, beyond which it is taken to be needed whoever leaves."""
 
 
-def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozenset[str]:
+class Reader(Protocol):
+    """A query of a run, as far as it matters who needs which part."""
+
+    @property
+    def run(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def bundle(self) -> FragmentBundle:
+        """What it runs."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """Who has asked for it."""
+        ...
+
+    @property
+    def logical(self) -> Plan | None:
+        """What it computes, over sources; None: nobody has to know."""
+        ...
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its answer is wrong from now on."""
+        ...
+
+
+class ReadRuns(Protocol):
+    """Runs, and who reads them: `SharedRuns`, or those of a benchmark."""
+
+    @property
+    def fed(self) -> FedRuns:
+        """Runs by the runs whose rows they read."""
+        ...
+
+    def leader(self, run: str) -> Reader | None:
+        """Return a query of a run; None: nobody reads it."""
+        ...
+
+    def readers(self, run: str) -> Sequence[Reader]:
+        """Return the queries of a run."""
+        ...
+
+
+def parts_read(runs: ReadRuns, run: str, gone: Collection[str] = ()) -> frozenset[str]:
     """Return the fragments of a run whose rows other runs read, `gone` ones left aside.
 
     Work: that of its fragments that are read, however many runs read each; and of the readers of
@@ -28,7 +77,7 @@ def parts_read(runs: SharedRuns, run: str, gone: Collection[str] = ()) -> frozen
     )
 
 
-def may_leave(runs: SharedRuns, query: RunningQuery, more: Collection[str] = ()) -> bool:
+def may_leave(runs: ReadRuns, query: Reader, more: Collection[str] = ()) -> bool:
     """Return whether a query may leave its run though others read it: only what is delivered.
 
     `more` are fragments that are about to be read, too.
@@ -54,14 +103,14 @@ def holders(runs: SharedRuns, query: RunningQuery) -> tuple[RunningQuery, ...]:
     return of_result or readers
 
 
-def run_that_ends(runs: SharedRuns, run: str) -> str:
+def run_that_ends(runs: ReadRuns, run: str) -> str:
     """Return a run if it ends when its queries leave it; empty: others read what it receives."""
     leader = runs.leader(run)
     return "" if leader and runs.fed.readers(run) and may_leave(runs, leader) else run
 
 
 def unneeded_without(
-    runs: SharedRuns, *left: str, stays: Iterable[Feed] = ()
+    runs: ReadRuns, *left: str, stays: Iterable[Feed] = ()
 ) -> Mapping[str, frozenset[str]]:
     """Return the fragments that nobody would need if the queries of some runs left, by run.
 
@@ -94,7 +143,7 @@ def unneeded_without(
     return gone
 
 
-def only_reads(runs: SharedRuns, query: RunningQuery) -> frozenset[Part]:
+def only_reads(runs: ReadRuns, query: Reader) -> frozenset[Part]:
     """Return the parts of nodes that nobody needs but the run of a query.
 
     What a node receives is needed, too, by whoever reads its result.
@@ -106,7 +155,7 @@ def only_reads(runs: SharedRuns, query: RunningQuery) -> frozenset[Part]:
     )
 
 
-def _only_its(runs: SharedRuns, name: str, run: str) -> list[str]:
+def _only_its(runs: ReadRuns, name: str, run: str) -> list[str]:
     """Return the parts of a node that only one run needs; it reads the node."""
     leader, parts = runs.leader(name), runs.fed.parts(name)
     if leader is None:
@@ -116,7 +165,7 @@ def _only_its(runs: SharedRuns, name: str, run: str) -> list[str]:
     return [] if results & others else [part for part in parts if part not in others]
 
 
-def _nodes_read(runs: SharedRuns, query: RunningQuery) -> list[str]:
+def _nodes_read(runs: ReadRuns, query: Reader) -> list[str]:
     """Return the nodes that a query's run reads, and that few others read."""
     found = dict.fromkeys(feed.run for feed in query.bundle.feeds)
     return [

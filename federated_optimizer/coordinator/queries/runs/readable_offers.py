@@ -16,7 +16,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.runs.read_parts import may_leave, parts_read
+from federated_optimizer.coordinator.queries.runs.read_parts import ReadRuns, may_leave, parts_read
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import MadeKind
@@ -224,21 +224,9 @@ class ReadableOffers:
         return lambda offer: (
             offer.is_readable
             and offer.run not in rest
-            and not self._is_ending(offer)
+            and not is_ending(self.runs, offer)
             and all(new(offer) for new in news)
         )
-
-    def _is_ending(self, offer: Offer) -> bool:
-        """Return whether a result is that of a node that goes on only for what it receives.
-
-        Whoever read it would cause it, and leave it, and so on.
-        """
-        leader = self.runs.leader(offer.run)
-        if leader is None or leader.origin != Origin.NODE or _is_leaf(offer):
-            return False
-        own = {fragment.id: fragment for fragment in leader.bundle.own}
-        read = parts_read(self.runs, offer.run)
-        return all(part in own and own[part].consumer for part in read)
 
     def _is_well(self, offer: Offer, *, whole_changes: bool) -> bool:
         leader = self.runs.leader(offer.run)
@@ -250,6 +238,19 @@ class ReadableOffers:
 
     def _may_read(self, principal: Principal, reads: frozenset[Read]) -> bool:
         return next(self._rights.refusals(principal, reads), None) is None
+
+
+def is_ending(runs: ReadRuns, offer: Offer) -> bool:
+    """Return whether a result is that of a node that goes on only for what it receives.
+
+    Whoever read it would cause it, and leave it, and so on.
+    """
+    leader = runs.leader(offer.run)
+    if leader is None or leader.origin != Origin.NODE or _is_leaf(offer):
+        return False
+    own = {fragment.id: fragment for fragment in leader.bundle.own}
+    read = parts_read(runs, offer.run)
+    return all(part in own and own[part].consumer for part in read)
 
 
 def rows_of(runs: SharedRuns, estimated: Callable[[Offer], float]) -> Callable[[Offer], float]:

@@ -49,6 +49,14 @@ def test_rows_that_are_kept_once_are_a_reason_where_hardly_anything_changes() ->
     assert taken(once, now=now) == Chosen(0, is_much=False)
 
 
+def test_of_a_few_bytes_the_effort_that_goes_with_them_decides() -> None:
+    now = Cost(bytes=9.0, cpu=1.0)
+    assert taken(replace(CHEAP, cost=Cost(cpu=0.1)), now=now) is None
+    assert taken(replace(LESS, cost=Cost(cpu=0.1)), now=now) == Chosen(0, is_much=False)
+    now = Cost(bytes=11.0, cpu=1.0)
+    assert taken(replace(LESS, cost=Cost(cpu=0.1)), now=now) == Chosen(0, is_much=True)
+
+
 def test_the_best_of_several_is_taken() -> None:
     cheaper = replace(CHEAP, cost=Cost(bytes=100.0))
     assert taken(CHEAP, cheaper) == Chosen(1, is_much=True)

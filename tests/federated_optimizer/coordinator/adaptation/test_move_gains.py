@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.adaptation.bundle_choice import Work
 from federated_optimizer.coordinator.adaptation.filled_runs import Alike
 from federated_optimizer.coordinator.adaptation.move_gains import (
     HORIZON_SECONDS,
     why_not_worth,
     work_saved,
 )
-from federated_optimizer.coordinator.adaptation.over_others import Work
 from federated_optimizer.costs.effort import Effort
 
 BEFORE = Effort(milliseconds=4.0, kept=400_000.0, value=5.0)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.adaptation.bundle_choice import reads_results
 from federated_optimizer.coordinator.adaptation.caused_prices import CausedPrices
 from federated_optimizer.coordinator.adaptation.moves import Moves
-from federated_optimizer.coordinator.adaptation.over_others import reads_results
 from federated_optimizer.coordinator.adaptation.reconsidered import reconsider
 from federated_optimizer.coordinator.queries.planned_queries import planned_of
 from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
@@ -92,6 +92,7 @@ def test_queries_that_read_nothing_of_each_other_move_in_one_look(
 ) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begun(harness, federation)
+        tell(coordinator, dict.fromkeys(("roomsensor", "seatsensor"), (1_000.0, 20.0)))
         adapting, looks = coordinator._adaptation, list[int]()
         narrow = [await harness.start_query(coordinator, text) for text in (OPEN, HEAVY)]
         for query in narrow:

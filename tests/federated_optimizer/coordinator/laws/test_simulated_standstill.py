@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from federated_optimizer.coordinator.adaptation import adaptation, over_others
+from federated_optimizer.coordinator.adaptation import adaptation, bundle_choice
 from federated_optimizer.coordinator.adaptation.chosen_plans import Candidate, Chosen
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.effort import ALIKE
@@ -114,7 +114,7 @@ def test_plans_that_take_turns_are_seen(tmp_path: Path, monkeypatch: pytest.Monk
         alike = [n for n, each in enumerate(candidates) if weighing.value(each.cost) <= most]
         return Chosen(alike[-1], is_much=True) if alike else None
 
-    monkeypatch.setattr(over_others, "chosen", last)
+    monkeypatch.setattr(bundle_choice, "chosen", last)
     monkeypatch.setattr(adaptation, "why_not_worth", lambda *_: "")
     with pytest.raises(AssertionError, match="queries move though nothing has changed"):
         lives(tmp_path, monkeypatch, (1, 3), REACHES)
