@@ -10,10 +10,10 @@ import msgspec
 from benchmarks._sequences.aggregate_queries import DEFINITIONS, MODULES
 from benchmarks._sequences.overlapping_queries import SOURCES, TEMPLATES
 from benchmarks._sequences.templates import Template
+from federated_optimizer.canonical import exact_cache
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan, search_of
 from federated_optimizer.search.choosing import Search
-from federated_optimizer.sharing.forms import exact_cache
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.metrics import Metric
 from streamsql.algebra.operators import RemoteSource, Scan, walk_plan

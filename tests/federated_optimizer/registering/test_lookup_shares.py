@@ -76,7 +76,7 @@ def test_expressions_and_branches_are_shared_like_columns() -> None:
 def test_who_computes_the_same_for_another_constant_is_expected_to_read() -> None:
     made = Readers()
     made.network = Network(Planning(TOPOLOGY), Sharing(made.index, allowed=lambda _offer: False))
-    made.network._next_run = iter(["q2", "q3"]).__next__  # type: ignore[method-assign]
+    made.network.next_run = iter(["q2", "q3"]).__next__  # type: ignore[method-assign]
     for number in (4, 5):
         made.register(f"{WIDE} WHERE s.k = {number}")
     assert made.share("s.k = 3", BY_NUMBER) == pytest.approx(1 / 3)
