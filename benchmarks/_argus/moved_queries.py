@@ -45,17 +45,17 @@ class _Reader:
 
     @property
     def bundle(self) -> FragmentBundle:
-        """What it runs."""
+        """Its bundle."""
         return self.known.bundle
 
     @property
     def origin(self) -> Origin:
-        """Whether it is a node."""
+        """Of a node, or of a query."""
         return Origin.SESSION if self.known.queries else Origin.NODE
 
     @property
     def logical(self) -> Plan:
-        """What it computes, over sources."""
+        """Its plan over sources."""
         return self.known.logical
 
     @property
@@ -98,7 +98,7 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known, which does not change."""
+    """Facts that do not change."""
 
     planning: Planning
 

@@ -28,22 +28,22 @@ class Reader(Protocol):
 
     @property
     def bundle(self) -> FragmentBundle:
-        """What it runs."""
+        """Its bundle."""
         ...
 
     @property
     def origin(self) -> Origin:
-        """Who has asked for it."""
+        """The origin of the query."""
         ...
 
     @property
     def logical(self) -> Plan | None:
-        """What it computes, over sources; None: nobody has to know."""
+        """Its plan over sources; None: nobody has to know."""
         ...
 
     @property
     def has_failed(self) -> bool:
-        """Whether its answer is wrong from now on."""
+        """True if its answer is wrong from now on."""
         ...
 
 
