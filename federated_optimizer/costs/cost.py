@@ -1,6 +1,6 @@
 """A price with its range, in all that a plan may cost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,19 @@ class Cost:
 
     def after(self, below: "Cost") -> "Cost":
         """Return the price of both where a change goes through `below` first."""
-        until = self.milliseconds + below.milliseconds
-        return replace(self + below, milliseconds=until)
+        # `dataclasses.replace` of the sum takes twice as long, and each plan that is compared asks.
+        return Cost(
+            self.bytes + below.bytes,
+            self.low + below.low,
+            self.high + below.high,
+            self.messages + below.messages,
+            self.milliseconds + below.milliseconds,
+            self.energy + below.energy,
+            self.cpu + below.cpu,
+            self.state + below.state,
+            self.engine + below.engine,
+            self.derived + below.derived,
+        )
 
     @property
     def ties(self) -> tuple[float, float, float, float]:

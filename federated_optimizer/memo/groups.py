@@ -14,6 +14,10 @@ class Wanted:
     group: int
     properties: Properties
 
+    def __hash__(self) -> int:
+        # Few properties are asked of one group, and all of them are hashed one by one.
+        return self.group
+
 
 @dataclass(frozen=True, slots=True)
 class Alternative:

@@ -229,9 +229,12 @@ class Search:
 
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
+        return self._chosen(number, self._cost(number))
+
+    def _chosen(self, number: int, cost: Cost) -> Choice:
         selection = self.memo.selection(number)
         taken = taken_plan(self.memo, selection, self._kept)
-        return Choice(number, taken, self._cost(number), _digest(self.memo, selection))
+        return Choice(number, taken, cost, _digest(self.memo, selection))
 
     def _cost(self, number: int) -> Cost:
         """Return the price of a plan; what the search counts twice is paid once here."""
@@ -274,7 +277,8 @@ class Search:
     @cached_property
     def _cheapest(self) -> Choice:
         costs = {number: self._cost(number) for number in self._compared()}
-        return self.plan(min(costs, key=lambda n: (*self.weighing.order(costs[n]), n)))
+        number = min(costs, key=lambda n: (*self.weighing.order(costs[n]), n))
+        return self._chosen(number, costs[number])
 
     def _value(self, plan: Choice | Listed) -> float:
         return self.weighing.value(plan.cost)

@@ -25,7 +25,10 @@ def front(found: Iterable[Found], weighing: Weighing, most: int = 1) -> list[Fou
 
     The cheapest come first, whatever their time; of equals the first one counts as cheaper.
     """
-    ordered = sorted(found, key=lambda each: (*weighing.order_of_sums(each.cost), each.rank))
+    plans = list(found)
+    if len(plans) < 2:  # most parts have one
+        return plans
+    ordered = sorted(plans, key=lambda each: (*weighing.order_of_sums(each.cost), each.rank))
     if not weighing.slowness:
         return ordered[:most]
     kept: list[Found] = []
