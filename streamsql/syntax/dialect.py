@@ -103,10 +103,13 @@ class StreamSqlParser(HistoryParser):
     ) -> Any:
         """Finish a node and note which part of the text it covers."""
         result = super().expression(instance, token, comments)
-        meta, below = result.meta, [child.meta for child in children_of(result)]
+        meta = result.meta
+        if "start" in meta:
+            return result
+        below = [child.meta for child in children_of(result)]
         starts = [told["start"] for told in below if "start" in told]
-        ends = [told["end"] for told in below if "end" in told]
-        if "start" not in meta and (starts or self._prev):
+        if starts or self._prev:
+            ends = [told["end"] for told in below if "end" in told]
             meta["start"] = min(starts, default=self._prev.start)
             meta["end"] = max([*ends, self._prev.end])
         return result

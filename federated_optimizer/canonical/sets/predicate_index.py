@@ -131,10 +131,9 @@ class PredicateIndex(Generic[Key]):
         """Add a set, or replace that of its key."""
         self.remove(key)
         self._sets[key] = predicates
-        name = frozenset(predicates.clauses)
-        group = self._groups.get(name)
+        group = self._groups.get(predicates.name)
         if group is None:
-            group = self._groups[name] = _Group(predicates)
+            group = self._groups[predicates.name] = _Group(predicates)
             self._add_group(group)
         group.keys[key] = None
 
@@ -143,11 +142,10 @@ class PredicateIndex(Generic[Key]):
         predicates = self._sets.pop(key, None)
         if predicates is None:
             return
-        name = frozenset(predicates.clauses)
-        group = self._groups[name]
+        group = self._groups[predicates.name]
         del group.keys[key]
         if not group.keys:
-            del self._groups[name]
+            del self._groups[predicates.name]
             self._remove_group(group)
 
     def weaker_or_equal(self, predicates: PredicateSet, most: int | None = None) -> set[Key]:

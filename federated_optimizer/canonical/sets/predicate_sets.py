@@ -127,6 +127,11 @@ class PredicateSet:
         return (*(frozenset([each]) for each in self.conditions), *self.disjunctions)
 
     @cached_property
+    def name(self) -> frozenset[Clause]:
+        """Its clauses, in no order."""
+        return frozenset(self.clauses)
+
+    @cached_property
     def columns(self) -> frozenset[int]:
         """The columns that it reads, in conditions that follow from others, too."""
         of_clauses = (each for clause in self.disjunctions for each in clause)

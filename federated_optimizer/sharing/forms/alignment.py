@@ -70,6 +70,8 @@ def _assignments(wanted: Block, offered: Block) -> Iterator[tuple[int, ...]]:
 _Named = tuple[int, str]
 
 
+# A block is aligned with each shape of its inputs, and these with each block.
+@exactly_cached(1_024)
 def _named_classes(block: Block) -> dict[_Named, int]:
     """Return the number of the class of columns that are equal, by input and column."""
     named = _named_columns(block.inputs).named
@@ -90,6 +92,7 @@ def _equal_by_constants(predicates: Sequence[Expression]) -> Iterator[Expression
             yield Call("=", (other, column), DataType.BOOLEAN)
 
 
+@exactly_cached(1_024)
 def _named_pairs(block: Block) -> list[list[tuple[_Named, _Named]]]:
     """Return the equalities of a block by the later of the two inputs."""
     named = _named_columns(block.inputs).named

@@ -5,12 +5,14 @@ that comes at most 10 days after another one comes at most 20 days after it. Of 
 times nothing is known: near 2^63 the greater sum is NULL where the less one is not.
 """
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.blocks import Block
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import Plan, Scan, ScanPart, SourceKind, Window
 from streamsql.data.types import EARLIEST, LATEST, DataType
 
 
+@exactly_cached(1_024)
 def known_times(block: Block) -> tuple[Expression, ...]:
     """Return predicates over the universal columns of a block, none of which is ever FALSE."""
     found = []
