@@ -41,6 +41,7 @@ from streamsql.data.types import timestamp_of
 PANDO = (sys.executable, "-c", "from deploy.cli.main import app; app()")
 READY_SECONDS = 120.0
 TARGET_MS, TARGET_MB = 150.0, 600.0
+ONE_GATEWAY = ("--gateways", "1")
 QUERY = "SELECT mid, weightLevel, ts FROM SeatSensor"
 
 Facts = dict[str, Any]
@@ -178,17 +179,17 @@ def quantiles(values: list[float]) -> Facts:
     return {"count": len(values), "p50": statistics.median(ordered), "p99": ordered[last]}
 
 
-def measure(*, mosquitto: bool, spark: bool, seconds: float) -> Facts:
+def measure(*, mosquitto: bool, spark: bool, seconds: float, more: tuple[str, ...] = ()) -> Facts:
     """Return all figures with one kind of broker."""
     folder = Path(tempfile.mkdtemp(prefix="pando-bench-"))
     try:
-        with running(folder, mosquitto=mosquitto, spark=spark) as up:
+        with running(folder, mosquitto=mosquitto, spark=spark, more=more) as up:
             cold = up.ready_seconds
             time.sleep(3)
             memory = up.memory()
             rows = quantiles(row_delays(up, seconds))
             drawn = quantiles(map_delays(up, seconds))
-        with running(folder, mosquitto=mosquitto, spark=spark) as up:
+        with running(folder, mosquitto=mosquitto, spark=spark, more=more) as up:
             warm = up.ready_seconds
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -228,13 +229,15 @@ def report(results: list[Facts]) -> None:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one kind of broker, a few seconds")
+    parser.add_argument("--quick", action="store_true", help="one broker, one gateway, a second")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--spark", action="store_true", help="with Spark warming up beside it")
     arguments = parser.parse_args()
-    seconds = 2.0 if arguments.quick else 30.0
+    seconds, more = (1.0, ONE_GATEWAY) if arguments.quick else (30.0, ())
     kinds = [False, *([True] if find_mosquitto() and not arguments.quick else [])]
-    results = [measure(mosquitto=m, spark=arguments.spark, seconds=seconds) for m in kinds]
+    results = [
+        measure(mosquitto=m, spark=arguments.spark, seconds=seconds, more=more) for m in kinds
+    ]
     if arguments.json:
         json.dump({"load": os.getloadavg(), "results": results}, sys.stdout)
     else:

@@ -26,7 +26,7 @@ from typing import Any
 import psutil
 
 from benchmarks._figures import print_tables
-from benchmarks.end_to_end import Up, running
+from benchmarks.end_to_end import ONE_GATEWAY, Up, running
 from host.mqtt import Message, open_client
 
 QUERY = (
@@ -116,10 +116,12 @@ def measure(up: Up, count: int, seconds: float, kind: str) -> Facts:
     }
 
 
-def compare(data: Path, counts: list[int], seconds: float) -> dict[str, dict[str, Facts]]:
+def compare(
+    data: Path, counts: list[int], seconds: float, more: tuple[str, ...]
+) -> dict[str, dict[str, Facts]]:
     """Return the figures by number of queries and kind."""
     found: dict[str, dict[str, Facts]] = {}
-    with running(data, mosquitto=False, spark=False) as up:
+    with running(data, mosquitto=False, spark=False, more=more) as up:
         for count in counts:
             kinds = (EQUAL, DIFFERENT, ALONE) if count > 1 else (ALONE,)
             found[f"{count} queries"] = {k: measure(up, count, seconds, k) for k in kinds}
@@ -131,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="two queries, one second")
+    parser.add_argument("--quick", action="store_true", help="two queries, one gateway, one second")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--counts", type=int, nargs="+", help="numbers of queries")
     parser.add_argument("--seconds", type=float, help="of each measurement")
@@ -139,7 +141,7 @@ def main() -> None:
     counts = options.counts or list((2,) if options.quick else COUNTS)
     seconds = options.seconds or (1.0 if options.quick else 20.0)
     with tempfile.TemporaryDirectory() as folder:
-        found = compare(Path(folder), counts, seconds)
+        found = compare(Path(folder), counts, seconds, ONE_GATEWAY if options.quick else ())
     result: dict[str, Any] = {"quick": options.quick, "seconds": seconds, "queries": found}
     if options.json:
         print(json.dumps(result))

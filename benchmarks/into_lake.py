@@ -63,7 +63,7 @@ from streamsql.wire.site_messages import Birth
 from streamsql.wire.source_shapes import shape_of
 
 SOURCE = "climate"
-SECONDS, QUICK_SECONDS = 60.0, 8.0
+SECONDS, QUICK_SECONDS = 60.0, 2.0
 PATIENCE = 240.0
 """Seconds until what was sent is in the lake; the first time Spark starts meanwhile."""
 LOOK_SECONDS = 0.25

@@ -189,14 +189,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="a hundred queries, equal and varied")
+    parser.add_argument("--quick", action="store_true", help="forty queries, equal and varied")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--counts", type=int, nargs="+", help="numbers of queries that run")
     parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), help="kinds of queries")
     parser.add_argument("--broker", choices=("mosquitto", "embedded"), help="Mosquitto, if it is")
     options = parser.parse_args()
     broker: Preference = options.broker or ("mosquitto" if find_mosquitto() else "embedded")
-    counts = options.counts or ((100,) if options.quick else COUNTS)
+    counts = options.counts or ((40,) if options.quick else COUNTS)
     kinds = options.kinds or (("equal", "variations") if options.quick else tuple(KINDS))
     found = {name: measure(broker, KINDS[name], counts) for name in kinds}
     if options.json:

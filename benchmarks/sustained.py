@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rates = (TARGET,) if arguments.quick else (200, TARGET, 2 * TARGET, 4 * TARGET)
-    seconds = 6.0 if arguments.quick else 30.0
+    seconds = 2.0 if arguments.quick else 30.0
     kinds = [False, *([True] if find_mosquitto() else [])]
     results = [measure(rate, seconds, mosquitto=kind) for rate in rates for kind in kinds]
     if arguments.json:
