@@ -21,15 +21,14 @@ MAX_POINTS = 8
 
 
 def literals_of(dtype: DataType, points: Sequence[Number]) -> list[Literal]:
-    """Return the constants of a type that equal some numbers: of DOUBLE zero has two."""
+    """Return the constants of a type that equal some numbers."""
     found: list[Literal] = []
     for point in points:
         match dtype:
             case DataType.DOUBLE:
                 if isinstance(point, str) or Fraction(float(point)) != point:
                     continue  # no DOUBLE has that value
-                found += [Literal(float(point), dtype)]
-                found += [Literal(-0.0, dtype)] if point == 0 else []
+                found.append(Literal(float(point), dtype))
             case DataType.BOOLEAN:
                 found.append(Literal(bool(point), dtype))
             case _:
