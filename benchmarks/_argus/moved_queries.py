@@ -124,6 +124,10 @@ class Moves:
     network: Network
     planning: Planning
     _alone: dict[str, FragmentBundle] = field(default_factory=dict)
+    _runs: _Runs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._runs = _Runs(self.network)
 
     def after(self, nodes: Collection[NewNode]) -> Iterator[tuple[str, Change]]:
         """Move the queries for which that is worth it, since nodes were made; yield run and move.
@@ -140,11 +144,11 @@ class Moves:
 
     def _better(self, run: str) -> FragmentBundle | None:
         """Return what queries move onto; None: they stay."""
-        old, runs = self.network.runs[run], _Runs(self.network)
+        old, runs = self.network.runs[run], self._runs
         if not old.queries or not may_leave(runs, _Reader(old)):
             return None
         alone = self.network.elsewhere(self._by_itself(old), run)
-        shared = self.network.elsewhere(self._over_others(old, runs), run)
+        shared = self.network.elsewhere(self._over_others(old), run)
         prices = CausedPrices(_Facts(self.planning), runs, (run,))
         weighing = Weighing(old.bound.metric or self.planning.metric)
         choice = bundle_choice(old.bundle, alone, shared, prices, weighing)
@@ -169,12 +173,12 @@ class Moves:
             )
         return self._alone[text]
 
-    def _over_others(self, old: NetworkRun, runs: _Runs) -> FragmentBundle:
+    def _over_others(self, old: NetworkRun) -> FragmentBundle:
         """Return the plan of a query over what others have, whatever its own run has."""
         run = old.bundle.query
 
         def allowed(offer: Offer) -> bool:
-            return offer.is_readable and offer.run != run and not is_ending(runs, offer)
+            return offer.is_readable and offer.run != run and not is_ending(self._runs, offer)
 
         sharing = replace(self.network.sharing, allowed=allowed, makes_nodes=False)
         planning = replace(

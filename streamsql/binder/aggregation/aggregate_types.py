@@ -74,14 +74,7 @@ def combined(values: tuple[Expression, ...]) -> Expression:
     """
     parts = []
     for value in values:
-        # Adding zero makes -0.0 and 0.0 one value, as they are in a comparison.
-        is_double = value.dtype == DataType.DOUBLE
-        same = (
-            Call("+", (value, Literal(0.0, DataType.DOUBLE)), DataType.DOUBLE)
-            if is_double
-            else value
-        )
-        text = as_text(same)
+        text = as_text(value)
         length = as_text(Call("LENGTH", (text,), DataType.INTEGER))
         parts += [length, Literal(":", DataType.TEXT), text]
     return reduce(lambda a, b: Call("||", (a, b), DataType.TEXT), parts)
