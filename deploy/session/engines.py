@@ -80,6 +80,10 @@ class LocalPlanner:
         topology = local_topology(self._sites, self._catalog)
         return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
 
+    def would_run(self, bound: BoundQuery, text: str) -> tuple[FragmentBundle, tuple[()]]:
+        """Return the fragments of a bound query; no nodes are made for it."""
+        return self.place(bound, query="explain", text=text), ()
+
     def alternatives(
         self,
         bound: BoundQuery,

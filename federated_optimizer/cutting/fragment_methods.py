@@ -32,7 +32,8 @@ def method_of(fragment: Fragment, bundle: FragmentBundle) -> str:
     if found:
         keys = fragment.engine == Engine.STATIC and bool(reads)
         return ", ".join(found) + (f" by the keys of {', '.join(reads)}" if keys else "")
-    if reads and fragment.consumer:
+    is_there = {each.id for each in bundle.fragments}.issuperset(reads)
+    if reads and fragment.consumer and is_there:
         return f"keys of {', '.join(dict.fromkeys(reads))}"
     if reads:
         return f"gathers {', '.join(dict.fromkeys(reads))}"

@@ -23,6 +23,7 @@ from federated_optimizer.registering.selection_nodes import SAVES, SelectionNode
 from federated_optimizer.sharing.node_columns import narrowed
 from federated_optimizer.sharing.sharing_step import SharedPlan
 from streamsql.algebra.operators import Plan
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 MAX_MADE = 8
@@ -34,8 +35,11 @@ class Makes(Protocol):
 
     nodes: list[NewNode]
 
-    def make(self, logical: Plan, widens: str = "") -> bool:
-        """Make a node, or give one columns; return whether others may read it."""
+    def make(self, logical: Plan, tells: frozenset[Read] = frozenset(), widens: str = "") -> bool:
+        """Make a node, or give one columns; return whether others may read it.
+
+        `tells` are the relations that queries of others read whose columns it has.
+        """
 
     def forget(self, count: int) -> None:
         """Forget all new nodes but the first ones."""
@@ -67,7 +71,7 @@ class NodeWays:
         groups, making = GroupNodes(self._choosing, self._sharing), self._making
         for found in groups.of(way, logical):
             count = len(making.nodes)
-            if making.make(narrowed(found)):
+            if making.make(narrowed(found), found.offer.tells):
                 other = making.planned(logical, making.shared(logical))
                 if groups.is_worth_it(other, way, found.offer):
                     return other
@@ -110,4 +114,4 @@ class NodeWays:
         may_read, moves = self._bundles.may_read, self._sharing.moves
         nodes = SelectionNodes(self._choosing, may_read, moves=moves, whole_changes=whole)
         wanted = list(islice(nodes.of(bundle), MAX_MADE))
-        return [node for node in wanted if self._making.make(node.plan, node.widens)]
+        return [node for node in wanted if self._making.make(node.plan, node.tells, node.widens)]

@@ -50,6 +50,7 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.binder import BoundQuery
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 MAX_NODES = 32
@@ -307,8 +308,8 @@ class _Making:
         node = next((o for o in alike if o.is_node and self.bundles.may_read(o)), None)
         wider = None if node is None else widened(node.plan, best)
         if node is None or wider is None:
-            return self.make(narrowed(best))
-        return self.make(wider, node.run)
+            return self.make(narrowed(best), best.offer.tells)
+        return self.make(wider, best.offer.tells, node.run)
 
     def _make_eagerly(self, whole: Plan, found: SharedPlan) -> bool:
         """Make a node of the first operator of a query; return whether there was one.
@@ -347,7 +348,7 @@ class _Making:
 
     # --- bundles -----------------------------------------------------------------------------
 
-    def make(self, logical: Plan, widens: str = "") -> bool:
+    def make(self, logical: Plan, tells: frozenset[Read] = frozenset(), widens: str = "") -> bool:
         """Make a node, and let what follows read it; return whether others may read it at all."""
         logical = self._normal(logical)
         if len(self.nodes) >= MAX_NODES:
@@ -375,12 +376,14 @@ class _Making:
         if self._compares:
             way = self._over_rows_there(way, self._choosing(logical, run), logical, bound)
         bundle = way.bundle
-        self.nodes.append(NewNode(logical, bundle, widens))
+        tells = tells.union(*(offer.tells for offer in older))
+        self.nodes.append(NewNode(logical, bundle, widens, tells))
         self.replaced.append(older)
         self.sharing.index.remove(run)
-        known = self.planning.statistics
-        reads = self.bound.reads
-        for offer in offers_of(bundle, logical, reads=reads, is_node=True, statistics=known):
+        reads, known = self.bound.reads, self.planning.statistics
+        for offer in offers_of(
+            bundle, logical, reads=reads, tells=tells, is_node=True, statistics=known
+        ):
             self.sharing.index.add(offer)
         return True
 

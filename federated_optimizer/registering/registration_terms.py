@@ -19,6 +19,7 @@ from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, St
 from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
 
@@ -82,11 +83,13 @@ class NewNode:
         bundle: Of its run.
         widens: The run that it takes the place of, under that name and its next version; empty:
             none. The columns of that run stay in their places, and new ones follow.
+        tells: The relations that queries of others read whose columns it has.
     """
 
     plan: Plan
     bundle: FragmentBundle
     widens: str = ""
+    tells: frozenset[Read] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from federated_optimizer.sharing.rules.shorter_windows import (
     window_of,
 )
 from streamsql.algebra.operators import Plan
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 SAVES = 0.9
@@ -47,12 +48,14 @@ class WiderSelection:
     Attributes:
         plan: What it selects.
         widens: The run of a node that is given columns; empty: it is a new one.
+        tells: The relations that queries of others read whose columns it has.
         made: By the metric, the price of a new node as long as nobody else reads it.
         added: By the metric, what it adds to what is sent now: less than `made` where others move.
     """
 
     plan: Plan
     widens: str
+    tells: frozenset[Read]
     made: float = 0.0
     added: float = 0.0
 
@@ -149,8 +152,8 @@ class SelectionNodes:
         of_run = self._choosing.index.of_run(offer.run)
         node = next((o for o in of_run if o.is_node and o.is_readable), None)
         if node is None:
-            return WiderSelection(plan, "")
-        return WiderSelection(plan, offer.run) if node is offer else None
+            return WiderSelection(plan, "", offer.tells)
+        return WiderSelection(plan, offer.run, offer.tells) if node is offer else None
 
     def _price(self, node: WiderSelection, offer: Offer, fragment: Fragment) -> float:
         """Return what a node adds to what is sent now."""

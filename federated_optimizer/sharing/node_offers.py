@@ -20,6 +20,7 @@ class Offer:
         plan: What it computes, over sources.
         rows: That it has, as counted; None: nobody knows.
         reads: The relations that whoever reads it must be allowed to read.
+        tells: The relations that all queries read that the run was made for, as its text tells.
         is_node: True if the run has no query of its own, so that it may be given more columns.
         own: Of a part inside: how many columns, from the first, the run itself needs of it.
         estimated: Returns the rows that it is likely to have; None: nobody estimates them.
@@ -31,6 +32,7 @@ class Offer:
     plan: Plan
     rows: float | None = None
     reads: frozenset[Read] = frozenset()
+    tells: frozenset[Read] = frozenset()
     is_node: bool = False
     own: int = 0
     # Most offers are never compared, so most are never estimated: 1.5 ms for a chain of joins.

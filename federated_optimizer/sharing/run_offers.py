@@ -42,8 +42,9 @@ _NO_NODES = (Scan, Window, Values, Materialize, RemoteSource)
 def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     bundle: FragmentBundle,
     logical: Plan,
-    *,
     reads: frozenset[Read] = frozenset(),
+    tells: frozenset[Read] = frozenset(),
+    *,
     rows: float | None = None,
     is_node: bool = False,
     statistics: Statistics | None = None,
@@ -54,11 +55,12 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
         bundle: Of the run, which must be one that any number of queries may read.
         logical: What its result is, over sources.
         reads: The relations that whoever reads it must be allowed to read.
+        tells: The relations that the queries read that it was made for, besides these.
         rows: Of its result, as counted.
         is_node: True if the run has no query of its own.
         statistics: By which rows are estimated that nobody has counted; None: they are not.
     """
-    run = bundle.query
+    run, may = bundle.query, (reads, reads | tells)
 
     def estimated(plan: Plan) -> Callable[[], float] | None:
         return None if statistics is None else cache(lambda: estimate(plan, statistics).rows)
@@ -66,7 +68,7 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     # What a run reads of another one that has to offer, not it: sites hand nothing on twice.
     fed = {feed.fragment for feed in bundle.feeds}
     found = [
-        Offer(run, f.id, bundle, f.plan, None, reads, estimated=estimated(f.plan))
+        Offer(run, f.id, bundle, f.plan, None, *may, estimated=estimated(f.plan))
         for f in delivered_fragments(bundle)
         if f.id not in fed
         and len(f.destinations) == 1
@@ -79,10 +81,9 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
     if gathered and bundle.emit == Emit.RELATION:
         likely = estimated(logical)
-        found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node, estimated=likely))
+        found.append(Offer(run, result.id, bundle, logical, rows, *may, is_node, estimated=likely))
     wide = [
-        Offer(run, "", bundle, plan, None, reads, is_node, own)
-        for plan, own in inner_plans(logical)
+        Offer(run, "", bundle, plan, None, *may, is_node, own) for plan, own in inner_plans(logical)
     ]
     return (*found, *wide)
 

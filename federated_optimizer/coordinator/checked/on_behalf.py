@@ -52,20 +52,20 @@ from federated_optimizer.coordinator.explaining.explaining import explained_runn
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.running_explanation import explain_running
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
-from federated_optimizer.coordinator.explaining.shown_network import shown_network
+from federated_optimizer.coordinator.explaining.shown_network import network_for
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,
     may_read,
     refusal_of,
     refuse_reads,
-    seen_in_network,
+    sees_all,
 )
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.queries.listed_queries import infos_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.rights.statement_roles import check_action
+from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError, check_action
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.notice_definitions import AlarmDefinition
@@ -194,7 +194,7 @@ class OnBehalf(CoordinatorApi):
     @override
     def explain(self, query_id: str) -> StatementResult:
         query, queries = self._check_read(query_id), self._parts.queries
-        sharing = Sharing(queries.runs, may_read(self._rights, self._principal))
+        sharing = Sharing(queries.runs, self._rights, self._principal)
         return explain_running(query, queries.planner, sharing)
 
     @override
@@ -203,7 +203,7 @@ class OnBehalf(CoordinatorApi):
     ) -> StatementResult:
         query, parts = self._check_read(query_id), self._parts
         shared, queries = parts.shared, parts.queries
-        sharing = Sharing(queries.runs, may_read(self._rights, self._principal))
+        sharing = Sharing(queries.runs, self._rights, self._principal)
         statement, catalog = parse_statement(query.text), shared.catalog_of(self._principal)
         async with shared.quotas.planning(self._principal):
             return await shared.beside.run(
@@ -244,9 +244,7 @@ class OnBehalf(CoordinatorApi):
 
     @override
     def network(self, most: int = MOST_NODES) -> Network:
-        queries = self._parts.queries
-        seen = seen_in_network(self._rights, self._principal, queries.all())
-        return shown_network(queries.runs.network, queries.runs.leader, seen, most)
+        return network_for(self._parts.queries, self._rights, self._principal, most)
 
     @override
     def query_changes(self) -> int:
@@ -255,6 +253,12 @@ class OnBehalf(CoordinatorApi):
     @override
     async def check_network(self, *, rebuild: bool = False) -> IndexReport:
         self._check("check the network", "")
+        if not sees_all(self._principal):
+            raise NotAllowedError(
+                f"API token {self._principal.token} may not check the network: it is limited to "
+                "some sources",
+                hint="use a token without a limit",
+            )
         found = await self._whole.check_network(rebuild=rebuild)
         if rebuild:
             words = f"{len(found.differences)} differences"

@@ -26,8 +26,9 @@ from federated_optimizer.coordinator.explaining.running_explanation import (
     explain_running,
     running_dot,
 )
+from federated_optimizer.coordinator.explaining.seen_texts import without_words
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
-from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned, PlannedNode
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.cutting.bundle_explain import (
@@ -65,8 +66,10 @@ class QueryPlanner(Protocol):
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
         """Return the bound query of a SELECT or SUBSCRIBE."""
 
-    def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
-        """Return the fragments of a bound query."""
+    def would_run(
+        self, bound: BoundQuery, text: str
+    ) -> tuple[FragmentBundle, tuple[PlannedNode, ...]]:
+        """Return the fragments of a bound query, and the nodes that would be made for it."""
 
     def alternatives(self, bound: BoundQuery, text: str) -> tuple[Alternatives, tuple[Turn, ...]]:
         """Return the plans of a bound query, and the facts that would turn the choice."""
@@ -141,8 +144,12 @@ def _federated(
     bound: BoundQuery, text: str, planner: QueryPlanner, sharing: Sharing | None, *, as_graph: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return the fragments of a query that would be started, as text or graph, and as data."""
-    bundle = _noted(planner.place(bound, query="explain", text=text), planner)
-    estimates = planner.estimates(bundle)
+    planned, nodes = planner.would_run(bound, text)
+    estimates = planner.estimates(planned)
+    bundle = planned if sharing is None else sharing.texts.bundle(planned, nodes)
+    if bundle is not planned:
+        estimates = without_words(estimates)
+    bundle = _noted(bundle, planner)
     if as_graph:
         return bundle_dot(bundle, rate_words(bundle, estimates)), {}
     found, turns = planner.alternatives(bound, text)
@@ -160,7 +167,7 @@ def _federated(
         described["estimated"] = estimate_data(estimates[described["id"]])
     data["alternatives"] = alternatives_data(found, turns)
     if sharing is not None:
-        note = sharing.of_plan(Planned.of(bound, bundle))
+        note = sharing.of_plan(Planned.of(bound, planned))
         lines.append(str(note))
         data["shared"] = note.data()
     shown = "\n".join(lines)
@@ -246,7 +253,7 @@ def explained_running(  # noqa: PLR0913, PLR0917  (all that an answer is made fr
         QueryError: The statement does not hold any more for this catalog.
     """
     if form == ExplainFormat.DOT:
-        return StatementResult(ResultKind.TEXT, text=running_dot(query, planner))
+        return StatementResult(ResultKind.TEXT, text=running_dot(query, planner, sharing))
     result = explain_running(query, planner, sharing)
     if not isinstance(statement, Query | Subscribe):
         return result

@@ -17,6 +17,7 @@ from federated_optimizer.coordinator.explaining.measured_fragments import (
     own_batches,
     own_traffic,
 )
+from federated_optimizer.coordinator.explaining.seen_texts import without_words
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
@@ -59,12 +60,13 @@ def explain_running(
         f"Query {query.name} version {query.bundle.version}: {rows} rows, "
         f"{query.result.changes} changes"
     )
-    feeds = query.bundle.feeds
+    bundle = query.bundle if sharing is None else sharing.texts.bundle(query.bundle)
+    feeds = bundle.feeds
     fed = [f"fragment {feed.fragment} as {feed.source} of run {feed.run}" for feed in feeds]
     lines = [head, "; ".join((f"Run {query.run}", *fed))]
     batches, traffic = own_batches(query), own_traffic(query)
-    for fragment in query.bundle.own:
-        lines.extend(fragment_lines(fragment, query.bundle))
+    for fragment in bundle.own:
+        lines.extend(fragment_lines(fragment, bundle))
         counts = [
             "{} {} sent / {} received".format(site, *batches[site])
             for site in fragment.sites
@@ -72,18 +74,20 @@ def explain_running(
         ]
         if counts:
             lines.append("  batches: " + ", ".join(counts))
-    for fragment in query.bundle.fed:
-        lines.extend(fed_lines(fragment, query.bundle))
+    for fragment in bundle.fed:
+        lines.extend(fed_lines(fragment, bundle))
     estimates, measured = planner.estimates(query.bundle), measured_fragments(query)
-    lines.extend(measured_table(query.bundle, estimates, measured))
-    data = bundle_data(query.bundle) | {"run": query.run}
+    if bundle is not query.bundle:
+        estimates = without_words(estimates)
+    lines.extend(measured_table(bundle, estimates, measured))
+    data = bundle_data(bundle) | {"run": query.run}
     for described in data["fragments"]:
         estimate = estimates[described["id"]]
         described["estimated"] = estimate_data(estimate)
         described["measured"] = measured_data(estimate, measured.get(described["id"]))
     data["fed"] = {f.fragment: {"run": f.run, "fragment": f.source} for f in feeds}
     work = _running_recursions(query)
-    for plan, described in zip(query.bundle.recursions, data["recursions"], strict=True):
+    for plan, described in zip(bundle.recursions, data["recursions"], strict=True):
         told = plan.name in work  # the sites say themselves how they keep it
         lines.extend(recursion_lines(msgspec.structs.replace(plan, kept="") if told else plan))
         described["sites_work"] = work.get(plan.name, {})
@@ -106,10 +110,11 @@ def explain_running(
     return StatementResult(ResultKind.TEXT, text=text, data=data, warnings=query.warnings)
 
 
-def running_dot(query: RunningQuery, planner: Estimator) -> str:
+def running_dot(query: RunningQuery, planner: Estimator, sharing: Sharing | None) -> str:
     """Return the fragments of a running query as a graph in DOT, with what was measured."""
+    bundle = query.bundle if sharing is None else sharing.texts.bundle(query.bundle)
     rates = rate_words(query.bundle, planner.estimates(query.bundle), measured_fragments(query))
-    return bundle_dot(query.bundle, rates)
+    return bundle_dot(bundle, rates)
 
 
 def _running_recursions(query: RunningQuery) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """EXPLAIN of what is run once: which queries read a run or a fragment, or why only one does."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -10,9 +10,13 @@ from federated_optimizer.coordinator.computations.added_operators import (
     added_words,
 )
 from federated_optimizer.coordinator.computations.run_nodes import read_nodes
+from federated_optimizer.coordinator.contract.principal import Principal
+from federated_optimizer.coordinator.explaining.seen_texts import SeenTexts
+from federated_optimizer.coordinator.grants.query_rights import may_read
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
+from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from streamsql.wire.fragments import FragmentBundle
 
 MAX_NAMES = 20
@@ -128,12 +132,17 @@ class Sharing:
 
     Args:
         runs: All that sites run.
-        may_see: Tells which queries whoever asks may see.
+        rights: Of everybody.
+        principal: Who asks.
+
+    Attributes:
+        texts: Of nodes, as far as whoever asks may see them.
     """
 
-    def __init__(self, runs: SharedRuns, may_see: Callable[[RunningQuery], bool]) -> None:
+    def __init__(self, runs: SharedRuns, rights: ReadingRights, principal: Principal) -> None:
         self._runs = runs
-        self._may_see = may_see
+        self._may_see = may_read(rights, principal)
+        self.texts = SeenTexts(runs, rights, principal)
 
     def of_plan(self, planned: Planned) -> SharingNote:
         """Return the note on a query that would be started."""

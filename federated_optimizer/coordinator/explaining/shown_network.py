@@ -1,7 +1,7 @@
 """The network of shared computations as somebody may see it, with what was measured of its nodes.
 
-Operators see all. Others see the nodes on which queries rest that they may read; of other nodes and
-queries they get the numbers.
+Operators see all. Others see the nodes on which queries rest that they may read, without the text
+of those that tell of other queries; of other nodes and queries they get the numbers.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -17,13 +17,27 @@ from federated_optimizer.coordinator.contract.network_model import (
     NetworkNode,
     NodeQuery,
 )
+from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.explaining.measured_fragments import (
     MeasuredFragment,
     measured_fragments,
 )
+from federated_optimizer.coordinator.explaining.seen_texts import NOT_SHOWN, SeenTexts
+from federated_optimizer.coordinator.grants.query_rights import seen_in_network
+from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 
 _NOT_MEASURED = MeasuredFragment()
+
+
+def network_for(
+    queries: Queries, rights: ReadingRights, principal: Principal, most: int = MOST_NODES
+) -> Network:
+    """Return the network as somebody may see it."""
+    runs, seen = queries.runs, seen_in_network(rights, principal, queries.all())
+    texts = SeenTexts(runs, rights, principal).of_run
+    return shown_network(runs.network, runs.leader, seen, most, texts)
 
 
 def shown_network(
@@ -31,6 +45,7 @@ def shown_network(
     leader_of: Callable[[str], RunningQuery | None],
     seen: Iterable[RunningQuery] | None = None,
     most: int = MOST_NODES,
+    texts: Callable[[str], bool] | None = None,
 ) -> Network:
     """Return the network.
 
@@ -39,6 +54,7 @@ def shown_network(
         leader_of: Returns a query that knows all that has come of a run, or None.
         seen: Those that whoever asks may see; None: all, and all nodes.
         most: Nodes to return, those on which most queries rest first.
+        texts: Returns whether they may see what the nodes of a run compute; None: of all.
     """
     index.look()
     may_see: Callable[[str], bool]
@@ -52,12 +68,12 @@ def shown_network(
         names, may_see = tuple(dict.fromkeys(found)), readable.__contains__
     hidden = len(index.names()) - len(names)
     listed = nsmallest(most, names, key=lambda name: (-index.resting(name), len(name), name))
-    shown = _Shown(index, leader_of, frozenset(names), may_see)
+    shown = _Shown(index, leader_of, frozenset(names), may_see, texts or _everything)
     nodes = tuple(map(shown.node, listed))
     return Network(nodes, index.query_count, hidden, len(names) - len(nodes))
 
 
-def _everything(_query: str) -> bool:
+def _everything(_name: str) -> bool:
     return True
 
 
@@ -70,11 +86,13 @@ class _Shown:
         leader_of: Callable[[str], RunningQuery | None],
         names: frozenset[str],
         may_see: Callable[[str], bool],
+        texts: Callable[[str], bool],
     ) -> None:
         self._index = index
         self._leader_of = leader_of
         self._names = names
         self._may_see = may_see
+        self._texts = texts
         self._measured: dict[str, dict[str, MeasuredFragment]] = {}
 
     def node(self, name: str) -> NetworkNode:
@@ -97,7 +115,7 @@ class _Shown:
             run=shape.run,
             fragment=shape.fragment,
             kind=kind,
-            computes=computes,
+            computes=computes if self._texts(shape.run) else NOT_SHOWN,
             sites=shape.sites,
             sources=shape.sources,
             reads=tuple(read for read in shape.reads if read in self._names),

@@ -33,16 +33,26 @@ def readable(
 
 def may_read(rights: ReadingRights, principal: Principal) -> Callable[[RunningQuery], bool]:
     """Return what tells of queries whether somebody may read their results, for this moment."""
+    may = may_read_all(rights, principal)
+    return lambda query: may(query.reads)
+
+
+def may_read_all(rights: ReadingRights, principal: Principal) -> Callable[[frozenset[Read]], bool]:
+    """Return what tells whether somebody may read all of some relations, for this moment."""
     known: dict[frozenset[Read], bool] = {}  # thousands of queries read the same relations
 
-    def may(query: RunningQuery) -> bool:
-        found = known.get(query.reads)
+    def may(reads: frozenset[Read]) -> bool:
+        found = known.get(reads)
         if found is None:
-            refusals = rights.refusals(principal, query.reads)
-            found = known[query.reads] = next(refusals, None) is None
+            found = known[reads] = next(rights.refusals(principal, reads), None) is None
         return found
 
     return may
+
+
+def sees_all(principal: Principal) -> bool:
+    """Return whether somebody sees the whole network: operators, not by a limited token."""
+    return principal.role.may_act_as(Role.OPERATOR) and principal.sources is None
 
 
 def seen_in_network(
@@ -52,7 +62,7 @@ def seen_in_network(
 
     A token that is limited to some relations is one of somebody who may read only these.
     """
-    if principal.role.may_act_as(Role.OPERATOR) and principal.sources is None:
+    if sees_all(principal):
         return None
     return readable(rights, principal, queries)
 

@@ -21,12 +21,14 @@ class PlannedNode:
         bundle: Under a provisional name.
         reads: The relations that somebody has to be allowed to read for its rows.
         widens: The node in whose place it is, with more columns; empty: none.
+        tells: The relations that the queries read that it is made for.
     """
 
     plan: Plan
     bundle: FragmentBundle
     reads: frozenset[Read]
     widens: str = ""
+    tells: frozenset[Read] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

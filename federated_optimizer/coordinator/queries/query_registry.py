@@ -221,6 +221,7 @@ class Queries:
                 self.nodes.start(node).compare(self.differing, self.missing)
             else:
                 wider = replace(planned_of(kept), reads=node.reads, logical=node.plan)
+                kept.tells = node.tells
                 self.redeploy({kept.id: wider}, node.bundle)
                 self.widened[node.run] = node.bundle.version
 

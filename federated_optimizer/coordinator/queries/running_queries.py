@@ -83,6 +83,7 @@ class RunningQuery:
             gateways of its run.
         logical: What it computes, over sources; None: nobody has to know.
         whole_changes: Whether its plan lets the changes of one reading arrive together.
+        tells: Of a node, the relations that the queries read that it was made for.
     """
 
     id: str
@@ -114,6 +115,7 @@ class RunningQuery:
     outgrown: bool = False
     logical: Plan | None = None
     whole_changes: bool = False
+    tells: frozenset[Read] = frozenset()
     _known_sites: BundleSites | None = None
 
     @property

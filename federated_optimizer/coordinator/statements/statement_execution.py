@@ -15,13 +15,9 @@ from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
-from federated_optimizer.coordinator.explaining.shown_network import shown_network
+from federated_optimizer.coordinator.explaining.shown_network import network_for
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
-from federated_optimizer.coordinator.grants.query_rights import (
-    check_made,
-    may_read,
-    seen_in_network,
-)
+from federated_optimizer.coordinator.grants.query_rights import check_made, may_read
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.planning_processes import Beside
@@ -202,7 +198,7 @@ class StatementRunner:
         match statement:
             case Explain():
                 self._planner.get_ready_to_note()
-                sharing = Sharing(self._queries.runs, may)
+                sharing = Sharing(self._queries.runs, self._shared.rights, principal)
                 running = tuple(filter(may, self._queries.all())) if statement.analyze else ()
                 planner = self._planner.over(self.preparation.reading(principal))
                 return await beside.run(
@@ -218,7 +214,9 @@ class StatementRunner:
                 alarms = shown_alarms(self._alarms.infos(), ids, gate)
                 sinks = tuple(info for info in self._sinks.infos() if info.query in ids)
                 refreshes = refreshes_of(sites, self._shared.settings.time_zone)
-                network = self._network(principal) if kind == "network" else Network(())
+                network = Network(())
+                if kind == "network":
+                    network = network_for(self._queries, self._shared.rights, principal)
                 return await beside.run(
                     lambda: show(
                         *(kind, catalog, infos, sites, alarms),
@@ -232,11 +230,6 @@ class StatementRunner:
                 return await beside.run(
                     lambda: self._describe(statement, catalog, may), "describing"
                 )
-
-    def _network(self, principal: Principal) -> Network:
-        queries = self._queries
-        seen = seen_in_network(self._shared.rights, principal, queries.all())
-        return shown_network(queries.runs.network, queries.runs.leader, seen)
 
     def _describe(
         self, statement: Describe, catalog: Catalog, may: Callable[[RunningQuery], bool]

@@ -57,6 +57,7 @@ class StoredNode:
         plan: What it computes, over sources.
         reads: The relations that somebody has to be allowed to read for its rows.
         whole_changes: Whether its plan lets the changes of one reading arrive together.
+        tells: As of `RunningQuery`.
     """
 
     bundle: FragmentBundle
@@ -64,6 +65,7 @@ class StoredNode:
     reads: frozenset[Read]
     created: int
     whole_changes: bool = False
+    tells: frozenset[Read] = frozenset()
 
     @property
     def run(self) -> str:
@@ -100,6 +102,7 @@ class _Body(msgspec.Struct, frozen=True):
     plan: Plan
     reads: tuple[Read, ...]
     whole_changes: bool
+    tells: tuple[Read, ...] = ()
 
 
 def write_runs(connection: sa.Connection, changes: RunChanges) -> None:
@@ -167,8 +170,13 @@ def _node_row(node: StoredNode) -> dict[str, object]:
         "version": node.bundle.version,
         "created": node.created,
         "bundle": encode_packed(node.bundle),
-        "body": encode_packed(_Body(node.plan, tuple(sorted(node.reads)), node.whole_changes)),
+        "body": encode_packed(_body(node)),
     }
+
+
+def _body(node: StoredNode) -> _Body:
+    reads, tells = (tuple(sorted(each)) for each in (node.reads, node.tells))
+    return _Body(node.plan, reads, node.whole_changes, tells)
 
 
 def queries_in(
@@ -194,8 +202,8 @@ def nodes_in(rows: Iterable[sa.Row[Any]]) -> Iterator[StoredNode]:
         try:
             body = decode_packed(row.body, _Body)
             bundle = decode_packed(row.bundle, FragmentBundle)
-            told = (frozenset(body.reads), row.created, body.whole_changes)
-            yield StoredNode(bundle, body.plan, *told)
+            told = (row.created, body.whole_changes, frozenset(body.tells))
+            yield StoredNode(bundle, body.plan, frozenset(body.reads), *told)
         except WireError as error:
             # Its readers compute themselves what they have read of it.
             log.warning("node %s in the catalog is left out: %s", row.run, error.message)

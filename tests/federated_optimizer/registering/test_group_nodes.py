@@ -8,7 +8,7 @@ from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.operators import Aggregate, AggregateFunction, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.federated_optimizer.registering.test_rows_there import ROWS, Sites
-from tests.federated_optimizer.registering.test_selection_nodes import nodes
+from tests.federated_optimizer.registering.test_selection_nodes import OTHERS, nodes, told_by
 
 COUNT, SOME, SUM = "COUNT(*)", "COUNT(n)", "SUM(n)"
 
@@ -102,6 +102,10 @@ def test_groups_of_other_rows_and_dearer_ones_are_no_node(older: str, newer: str
     sites.add(older)
     sites.add(newer)
     assert not nodes(sites)
+
+
+def test_a_node_tells_what_the_older_query_reads() -> None:
+    assert OTHERS in told_by(groups(COUNT), groups(SOME))
 
 
 def test_none_is_made_where_the_older_query_stays_where_it_is() -> None:

@@ -8,10 +8,13 @@ from federated_optimizer.statistics.planning_statistics import (
     Statistics,
 )
 from streamsql.algebra.operators import WindowBounds, walk_plan
+from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.federated_optimizer.registering.test_rows_there import CATALOG, Sites
 from tests.streamsql.from_text import bound_query
 
+OTHERS = Read("heard")
+"""A relation that only the older query of a test reads."""
 WHO = "SELECT who FROM steps WHERE n > 1"
 STRONGER = "SELECT who FROM steps WHERE n > 2"
 BOTH = "SELECT who, n FROM steps WHERE n > 1"
@@ -96,6 +99,21 @@ def test_a_node_that_the_query_would_leave_again_is_not_made() -> None:
         sites.add("SELECT who, ts FROM steps")
         sites.add(f"SELECT who, ts FROM steps WHERE {condition}")
         assert bool(nodes(sites)) is is_made, condition
+
+
+def test_a_node_tells_what_the_older_query_reads() -> None:
+    assert OTHERS in told_by(WHO, BOTH)
+
+
+def told_by(older: str, newer: str) -> frozenset[Read]:
+    """Return the relations that the queries of others read whose columns a new node has."""
+    sites = Sites()
+    bound = bound_query(older, CATALOG)
+    sites.network.register(replace(bound, reads=bound.reads | {OTHERS}))
+    made = sites.network.register(bound_query(newer, CATALOG)).registration
+    assert made is not None
+    (node,) = made.nodes
+    return node.tells
 
 
 def test_a_window_of_a_query_that_acts_is_its_own() -> None:

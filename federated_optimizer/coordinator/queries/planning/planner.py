@@ -22,7 +22,7 @@ from federated_optimizer.coordinator.facts.planned_facts import (
     source_facts,
 )
 from federated_optimizer.coordinator.queries.listed_queries import is_outgrown
-from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned, PlannedNode
 from federated_optimizer.coordinator.queries.planning.filled_windows import (
     PastSizes,
     fill_notes,
@@ -152,12 +152,15 @@ class Planner:
             reads = frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
             return Planned(bundle, (), reads=reads, alone=error.message)
 
-    def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
-        """Return the bundle of a bound query that does not run; see `placed` and `over`."""
-        return self.placed(bound, query=query, text=text, reading=self._reading).bundle
+    def would_run(
+        self, bound: BoundQuery, text: str
+    ) -> tuple[FragmentBundle, tuple[PlannedNode, ...]]:
+        """Return the bundle of a query that does not run, and its nodes; see `over`."""
+        planned = self.placed(bound, query="explain", text=text, reading=self._reading)
+        return planned.bundle, planned.nodes
 
     def over(self, reading: Reading) -> "Planner":
-        """Return a planner whose `place` reads what others compute."""
+        """Return a planner whose `would_run` reads what others compute."""
         found = copy(self)
         found._reading = reading  # noqa: SLF001 - our own copy
         return found

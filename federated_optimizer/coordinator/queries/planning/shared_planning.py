@@ -71,10 +71,14 @@ def _estimated(offer: Offer, statistics: Statistics) -> float:
 
 
 def new_nodes(made: Registration, bound: BoundQuery) -> tuple[PlannedNode, ...]:
-    """Return the nodes of a registration, with what somebody has to be allowed to read for each."""
+    """Return the nodes of a registration, and what somebody has to be allowed to read."""
     return tuple(
         PlannedNode(
-            node.plan, replace(node.bundle, text=""), reads_of(node.plan, bound.reads), node.widens
+            node.plan,
+            replace(node.bundle, text=""),
+            reads_of(node.plan, bound.reads),
+            node.widens,
+            bound.reads | node.tells,
         )
         for node in made.nodes
     )

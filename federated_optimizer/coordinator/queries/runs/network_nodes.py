@@ -139,7 +139,7 @@ class NetworkNodes:
         if left is None or left == bundle:
             return None
         plan = nothing_of(fragment.plan for fragment in left.fragments if fragment.consumer)
-        return StoredNode(left, plan, node.reads, node.created, node.whole_changes)
+        return StoredNode(left, plan, node.reads, node.created, node.whole_changes, node.tells)
 
     def _has_query(self, run: str) -> bool:
         """Return whether a query that outlives a restart reads a run, too."""
@@ -190,6 +190,7 @@ class NetworkNodes:
             flows=FlowReports(found=recovered),
             logical=stored.plan,
             whole_changes=stored.whole_changes,
+            tells=stored.tells,
         )
 
     def trim(self, nodes: Iterable[StoredNode]) -> None:
@@ -214,4 +215,5 @@ class NetworkNodes:
 def stored_node(query: RunningQuery, bundle: FragmentBundle) -> StoredNode:
     """Return a query's run as a node with a bundle, which may be its next one."""
     assert query.logical is not None  # noqa: S101  (a run without one is left to no node)
-    return StoredNode(bundle, query.logical, query.reads, query.created, query.whole_changes)
+    told = (query.reads, query.created, query.whole_changes, query.tells)
+    return StoredNode(bundle, query.logical, *told)

@@ -84,7 +84,7 @@ class NewNodes:
         leader = self._runs.leader(run)
         reads = node.reads if leader is None else node.reads | leader.reads
         created = self._clock() if leader is None else leader.created
-        return StoredNode(bundle, node.plan, reads, created, planned.whole_changes)
+        return StoredNode(bundle, node.plan, reads, created, planned.whole_changes, node.tells)
 
     def _may_widen(self, run: str, version: int) -> bool:
         """Return whether a run is still the node that a plan knew, and nobody sees its columns."""

@@ -146,7 +146,8 @@ class ReadableOffers:
         assert leader is not None  # noqa: S101  (there are no offers without one)
         assert leader.logical is not None  # noqa: S101
         self._index.remove(run)
-        for offer in offers_of(bundle, leader.logical, reads=leader.reads, is_node=is_node):
+        may = (leader.reads, leader.tells)
+        for offer in offers_of(bundle, leader.logical, *may, is_node=is_node):
             self._index.add(offer)
         self._known[run] = bundle, is_node
 
