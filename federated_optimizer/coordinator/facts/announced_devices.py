@@ -1,6 +1,7 @@
 """Devices by the keys of the rows that gateways have announced in their births."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from federated_optimizer.alternatives.joins.paired_join import keyed_by
@@ -51,6 +52,7 @@ class AnnouncedDevices:
         self._known = known
         self._seen: tuple[int, tuple[SourceDefinition, ...]] | None = None
         self._gateways: Gateways = {}
+        self._sent: tuple[object, Devices] = (None, Devices())
 
     def devices(self, current: FragmentBundle | None) -> Devices:
         """Return them; see `devices_of`."""
@@ -59,7 +61,11 @@ class AnnouncedDevices:
         if seen != self._seen:
             self._gateways = gateways_of(sources, membership.announced())
             self._seen = seen
-        return devices_of(sources, self._gateways, self._known.facts, current)
+        facts = self._known.facts
+        if self._sent[0] != (seen, facts.version):
+            self._sent = (seen, facts.version), devices_of(sources, self._gateways, facts)
+        devices = self._sent[1]
+        return devices if current is None else at_homes_of(devices, current)
 
 
 def gateways_of(sources: Iterable[SourceDefinition], births: Iterable[Birth]) -> Gateways:
@@ -87,24 +93,22 @@ def gateways_of(sources: Iterable[SourceDefinition], births: Iterable[Birth]) ->
     return gateways
 
 
-def devices_of(
-    sources: Iterable[SourceDefinition],
-    gateways: Gateways,
-    facts: Facts,
-    current: FragmentBundle | None = None,
-) -> Devices:
+def devices_of(sources: Iterable[SourceDefinition], gateways: Gateways, facts: Facts) -> Devices:
     """Return the devices of gateways, and what they send.
 
     Args:
         sources: Of the catalog.
         gateways: Of the devices.
         facts: All there are.
-        current: What the query to be planned runs now: its homes and trees stay.
     """
     keyed = _keyed(sources)
     sent = {name: row_bytes(keyed[name].schema) for name in gateways}
-    trees = {} if current is None else trees_in(current)
-    return Devices(gateways, _bytes(sent, facts), _homes(current), trees)
+    return Devices(gateways, _bytes(sent, facts))
+
+
+def at_homes_of(devices: Devices, current: FragmentBundle) -> Devices:
+    """Return devices for a query that runs: its homes and trees stay as they are."""
+    return replace(devices, homes=_homes(current), trees=trees_in(current))
 
 
 def _keyed(sources: Iterable[SourceDefinition]) -> dict[str, SourceDefinition]:

@@ -29,6 +29,7 @@ class LinkTable:
     def __init__(self) -> None:
         self.version = 0
         self._links: dict[Key, tuple[str, str, float | None]] = {}
+        self._homes: tuple[int, Homes] = (0, Homes())
         self._hops: tuple[tuple[object, ...], LinkHops] = ((0, ()), LinkHops())
         self._shown: tuple[int, frozenset[str], tuple[Link, ...]] | None = None
 
@@ -58,7 +59,15 @@ class LinkTable:
         return [levels for owner, levels in self._links if owner == gateway]
 
     def homes(self) -> Homes:
-        """Return at which gateway every end of links lives: the first that has links from it."""
+        """Return at which gateway every end of links lives: the first that has links from it.
+
+        It is the same object until a link changes.
+        """
+        if self._homes[0] != self.version:
+            self._homes = self.version, self._found_homes()
+        return self._homes[1]
+
+    def _found_homes(self) -> Homes:
         links = sorted((owner, *ends[:2]) for (owner, _), ends in tuple(self._links.items()))
         gateway: dict[str, str] = {}
         for owner, source, _target in links:

@@ -8,19 +8,8 @@ from math import inf
 import msgspec
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
-from federated_optimizer.coordinator.facts.announced_devices import AnnouncedDevices
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
-from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of
-from federated_optimizer.coordinator.facts.planned_facts import (
-    KnownColumns,
-    PassingRows,
-    RowBytes,
-    TextBytes,
-    looked_up,
-    placed_in,
-    recursion_facts,
-    source_facts,
-)
+from federated_optimizer.coordinator.facts.known_statistics import KnownStatistics
 from federated_optimizer.coordinator.queries.listed_queries import is_outgrown
 from federated_optimizer.coordinator.queries.planned_queries import Planned, PlannedNode
 from federated_optimizer.coordinator.queries.planning.filled_windows import (
@@ -83,7 +72,7 @@ class Planner:
         self._heard = heard
         self._foresee = foresee
         self._past = past
-        self._devices = AnnouncedDevices(shared)
+        self._statistics = KnownStatistics(shared)
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._of_text: Callable[[str], RunningQuery | None] = lambda _text: None
         self.sites = KnownSites(shared)
@@ -108,24 +97,10 @@ class Planner:
             current: What a query runs now: its recursions keep their ways unless others are much
                 cheaper.
         """
-        shared, now = self._shared, self._shared.clock()
-        self._heard.counts.recursions(self._running(), now=now, moment=monotonic_clock())
-        return Statistics(
-            sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
-            recursions=recursion_facts(shared.facts, now),
-            passing=PassingRows(shared.facts, now),
-            row_bytes=RowBytes(shared.facts),
-            columns=KnownColumns(shared.facts, now),
-            text_bytes=TextBytes(shared.facts),
-            placed={} if current is None else placed_in(current),
-            homes=shared.links.homes(),
-            devices=self._devices.devices(current),
-            local_rows=shared.membership.local_rows(),
-            wires=wires_of(shared.facts, shared.links.hops(shared.settings.beside), now),
-            speeds=speeds_of(shared.facts),
-            looked_up=frozenset() if current is None else looked_up(current),
-            outgrown=current is not None and is_outgrown(current, self._running()),
-        )
+        running, now = self._running, self._shared.clock()
+        self._heard.counts.recursions(running(), now=now, moment=monotonic_clock())
+        outgrown = current is not None and is_outgrown(current, running())
+        return self._statistics.of(current, is_outgrown=outgrown)
 
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
         """Return the bound query of a SELECT or SUBSCRIBE, with the heuristics of the system.

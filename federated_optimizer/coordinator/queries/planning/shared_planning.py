@@ -7,13 +7,10 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.queries.planned_queries import PlannedNode
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers, rows_of
-from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.registering.registration import register
 from federated_optimizer.registering.registration_terms import Planning, Registration, Sharing
 from federated_optimizer.sharing.computation_index import Allowed
-from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.strategy import Materialize, Strategy
-from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder import BoundQuery
 from streamsql.catalog.read_gate import Read
@@ -58,16 +55,12 @@ def registered(
         strategy,
         materialize,
         reading.allowed,
-        rows_of(reading.offers.runs, lambda offer: _estimated(offer, planning.statistics)),
+        rows_of(reading.offers.runs, reading.offers.estimates(planning.statistics)),
         makes_nodes=reading.makes_nodes,
         moves=reading.moves,
     )
     with reading.offers.restored():
         return register(bound, sharing, planning, lambda: f"q{next(numbers)}")
-
-
-def _estimated(offer: Offer, statistics: Statistics) -> float:
-    return estimate(offer.plan, statistics).rows
 
 
 def new_nodes(made: Registration, bound: BoundQuery) -> tuple[PlannedNode, ...]:

@@ -21,9 +21,11 @@ from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.coordinator.timed_attempts import undisturbed
+from federated_optimizer.costs.relations.estimates import estimate
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.run_offers import offers_of
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import FragmentBundle
 
@@ -81,6 +83,8 @@ class ReadableOffers:
         self._known: dict[str, tuple[FragmentBundle, bool]] = {}
         self._planned: set[str] = set()
         self._is_planning = False
+        self._statistics: Statistics | None = None
+        self._estimated: dict[Offer, float] = {}
 
     def index(self) -> ComputationIndex:
         """Return the index of what runs offer now. Work: that of the runs that have changed."""
@@ -114,6 +118,19 @@ class ReadableOffers:
             is_node, known = self._is_node(run), self._known.get(run)
             if known is None or known[0] is not leader.bundle or known[1] != is_node:
                 self._put(run, leader.bundle, is_node=is_node)
+
+    def estimates(self, statistics: Statistics) -> Callable[[Offer], float]:
+        """Return what estimates how many rows an offer has, once while statistics are the same."""
+        if statistics is not self._statistics:
+            self._statistics, self._estimated = statistics, {}
+        known = self._estimated
+
+        def estimated(offer: Offer) -> float:
+            if offer not in known:
+                known[offer] = estimate(offer.plan, statistics).rows
+            return known[offer]
+
+        return estimated
 
     def offer(self, planned: Planned, bundle: FragmentBundle) -> None:
         """Offer a run that is only thought of, until `take_back`."""
