@@ -7,6 +7,7 @@ operator has to be a function of what its sources hold now, and the sites have t
 from collections.abc import Iterator
 from hashlib import sha256
 
+from federated_optimizer.canonical.exact_cache import exactly_cached
 from streamsql.algebra.operators import (
     Fixpoint,
     OnClose,
@@ -111,16 +112,27 @@ def why_alone(bundle: FragmentBundle) -> str:
         return f"its windows begin with what the lake has of {', '.join(bundle.fills)}"
     if bundle.emit != Emit.RELATION:
         return "a stream of changes begins with its query"
-    return next((reason for _node, _fragment, reason in reasons_alone(bundle)), "")
+    return next(filter(None, map(_why_alone, bundle.fragments)), "")
+
+
+@exactly_cached(4_096)
+def _why_alone(fragment: Fragment) -> str:
+    # Registration asks several times, and bundles have copies of what they read.
+    return next((reason for _node, reason in _reasons(fragment)), "")
 
 
 def reasons_alone(bundle: FragmentBundle) -> Iterator[tuple[Plan, Fragment, str]]:
     """Yield the operators whose rows rest on more than what sources hold now, and why."""
     for fragment in bundle.fragments:
-        for node in walk_plan(fragment.plan):
-            reason = _reason(node, fragment)
-            if reason:
-                yield node, fragment, reason
+        for node, reason in _reasons(fragment):
+            yield node, fragment, reason
+
+
+def _reasons(fragment: Fragment) -> Iterator[tuple[Plan, str]]:
+    for node in walk_plan(fragment.plan):
+        reason = _reason(node, fragment)
+        if reason:
+            yield node, reason
 
 
 def _reason(node: Plan, fragment: Fragment) -> str:

@@ -7,6 +7,7 @@ import pytest
 from federated_optimizer.coordinator.facts import announced_devices
 from federated_optimizer.coordinator.facts.announced_devices import (
     AnnouncedDevices,
+    at_homes_of,
     devices_of,
     gateways_of,
 )
@@ -85,7 +86,7 @@ def test_homes_of_a_running_query_are_those_of_each_join() -> None:
         *(joined("f4", "f5", "f6"), sent("f5", ROOM, 0, "f4"), sent("f6", TO_ROOM, 0, "f4")),
     )
     bundle = FragmentBundle("q", 1, fragments, SEAT.schema)
-    found = devices_of(CATALOG.sources, {}, Facts(), bundle)
+    found = at_homes_of(devices_of(CATALOG.sources, {}, Facts()), bundle)
     sites = ("g1", "g2")
     assert found.homes == {
         (("room", "seat"), sites): (("a", 1),),

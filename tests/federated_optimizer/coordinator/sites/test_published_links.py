@@ -57,3 +57,16 @@ def test_gateways_are_as_many_hops_apart_as_links_are_between_them() -> None:
     assert beside["gw-1", "gw-3"] == 2
     table.remove("gw-2", ("mesh", "c", "d"))
     assert ("gw-1", "gw-3") not in table.hops()
+
+
+def test_homes_are_the_same_object_until_a_link_changes() -> None:
+    table = LinkTable()
+    assert not table.homes().gateway
+    put(table, "gw-1", "a", 1.0)
+    first = table.homes()
+    assert first.gateway == {"a": "gw-1"}
+    assert table.homes() is first
+    put(table, "gw-2", "b", 1.0)
+    assert table.homes().gateway == {"a": "gw-1", "b": "gw-2"}
+    table.remove("gw-1", ("mesh", "a", "z"))
+    assert table.homes().gateway == {"b": "gw-2"}

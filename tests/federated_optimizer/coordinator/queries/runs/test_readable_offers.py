@@ -7,6 +7,8 @@ from typing import Any, cast
 import pytest
 
 from federated_optimizer.coordinator.queries.runs import readable_offers
+from federated_optimizer.costs.relations.estimates import estimate
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 
 TEXTS = [f"SELECT rid FROM RoomSensor WHERE status = '{word}'" for word in ("a", "b", "c")]
 
@@ -113,5 +115,31 @@ def test_offers_of_many_runs_are_made_a_few_at_a_time(
         assert left == [3, 2], "somebody else's turn after each"
         assert len(offers.runs.touched) == 1, "the rest is for whoever needs it"
         assert forms(offers, runs) == before
+
+    harness.run(scenario)
+
+
+def test_offers_are_estimated_once_while_statistics_are_the_same(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        run = coordinator.query(await harness.start_query(coordinator, TEXTS[0])).run
+        offers = coordinator._statements.preparation._offers
+        (offer, *_) = offers.index().of_run(run)
+        estimated: list[float] = []
+
+        def counted(plan: Any, statistics: Statistics) -> Any:
+            found = estimate(plan, statistics)
+            estimated.append(found.rows)
+            return found
+
+        monkeypatch.setattr(readable_offers, "estimate", counted)
+        few, many = (
+            Statistics(sources={"roomsensor": SourceFacts(rows=rows)}) for rows in (10.0, 1000.0)
+        )
+        told = [offers.estimates(known)(offer) for known in (few, few, many, many, few)]
+        assert estimated == [told[0], told[2], told[4]]
+        assert told[1] == told[0] == told[4] < told[2] == told[3]
 
     harness.run(scenario)
