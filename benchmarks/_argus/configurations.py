@@ -98,9 +98,10 @@ class Shared:
         self._network.sharing = replace(self._network.sharing, rows=rows)
         change = self._network.register(_bound(text, self._catalog), text)
         nodes = () if change.registration is None else change.registration.nodes
+        made = self._network.reads[change.query]
         if self._moves is None or not nodes:
-            return Registered(change.deploy, self._network.reads[change.query])
-        moves = list(self._moves.after(nodes))
+            return Registered(change.deploy, made)
+        moves = list(self._moves.after(nodes, made))
         return Registered(
             (*change.deploy, *(bundle for _run, move in moves for bundle in move.deploy)),
             self._network.reads[change.query],

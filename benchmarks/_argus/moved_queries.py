@@ -129,8 +129,10 @@ class Moves:
     def __post_init__(self) -> None:
         self._runs = _Runs(self.network)
 
-    def after(self, nodes: Collection[NewNode]) -> Iterator[tuple[str, Change]]:
+    def after(self, nodes: Collection[NewNode], made_for: str) -> Iterator[tuple[str, Change]]:
         """Move the queries for which that is worth it, since nodes were made; yield run and move.
+
+        The query has just been planned for which they were made, as the run `made_for`.
 
         Work: that of planning each run that computes such a part inside.
         """
@@ -138,7 +140,8 @@ class Moves:
         forms = [canonical_plan(node.plan).form for node in nodes]
         inside = [o.run for form in forms for o in index.of_form(form) if not o.is_readable]
         for run in dict.fromkeys(inside):
-            bundle = self._better(run) if run in self.network.runs else None
+            is_older = run in self.network.runs and run != made_for
+            bundle = self._better(run) if is_older else None
             if bundle is not None:
                 yield run, self.network.move(run, bundle)
 

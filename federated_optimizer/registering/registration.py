@@ -36,6 +36,7 @@ from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened, with_checked
 from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.partner_joins import with_joins
 from federated_optimizer.sharing.rules.more_functions import groups_to_share
 from federated_optimizer.sharing.run_offers import is_selection_of_sources, offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
@@ -89,6 +90,7 @@ class _Making:
     nodes: list[NewNode] = field(default_factory=list)
     replaced: list[tuple[Offer, ...]] = field(default_factory=list)
     made: set[str] = field(default_factory=set)
+    makes_joins: bool = False  # also of joins that older queries only ask for partners
 
     @property
     def _topology(self) -> Topology:
@@ -155,14 +157,15 @@ class _Making:
         return over_rows_there(way, choosing, over)
 
     def _over_joins(self, way: PlannedWay, choosing: Choosing, logical: Plan) -> PlannedWay:
-        """Return the way over joins that run where the query computes semi joins, if it adds less.
+        """Return the way over joins where the query computes semi joins, if it adds less.
 
-        A semi join has fewer rows, so it is no part of the join, but comes from it.
+        Semi joins come from the join; those of an older query, too, which moves onto a node of it.
         """
         joined = normalize(self.bound.plan, self._topology, unread_sides=False)
+        joined = joined if self.sharing.is_eager else with_joins(joined)
         if joined == logical:
             return way
-        count, made = len(self.nodes), set(self.made)
+        count, made, self.makes_joins = len(self.nodes), set(self.made), self.sharing.moves
         found = self._shared(joined)
         if self.sharing.makes_nodes:
             found = self._with_nodes(joined, found)
@@ -171,7 +174,7 @@ class _Making:
             if prices.is_less(prices.added(other), prices.added(way)):
                 return other
         self.forget(count)
-        self.made = made
+        self.made, self.makes_joins = made, False
         return way
 
     def planned(self, logical: Plan, found: SharedPlan, *, to_base: bool = False) -> PlannedWay:
@@ -215,9 +218,8 @@ class _Making:
     def _wanted(self, node: NewNode) -> int:
         """Return by how many a new node is wanted: runs that compute it inside, and the query."""
         alike = self.sharing.index.of_form(canonical_plan(node.plan).form)
-        return 1 + len(
-            {offer.run for offer in alike if not offer.is_readable and not offer.is_node}
-        )
+        inside = (o for o in alike if not o.is_readable and not o.is_node)
+        return 1 + len({o.run for o in inside if self.makes_joins or not o.for_partners})
 
     def _read_nodes(self, bundle: FragmentBundle, *, widened: bool = False) -> tuple[NewNode, ...]:
         """Return the new nodes that a query reads, or those below it, perhaps all widened ones.
@@ -294,7 +296,8 @@ class _Making:
         def allowed(offer: Offer) -> bool:
             if offer.is_readable:
                 return self.bundles.may_read(offer)
-            return inside(offer) and self.sharing.allowed(offer)
+            is_made = self.makes_joins or not offer.for_partners
+            return is_made and inside(offer) and self.sharing.allowed(offer)
 
         unread = self._shared(logical, allowed).unread
         if not unread:

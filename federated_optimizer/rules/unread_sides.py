@@ -91,7 +91,7 @@ def _read(plan: Plan, needed: Columns, *, copies: bool, in_block: bool = False) 
             return _with(plan, *sides)
         case Aggregate(input=child, group=group, aggregates=calls):
             below = _columns(argument for call in calls for argument in call.arguments)
-            counted = not all(map(_ignores_copies, calls))
+            counted = not all(map(ignores_copies, calls))
             return _with(plan, _read(child, below | set(group), copies=counted))
         case _:
             return _with(plan, *(_read(child, _all(child), copies=True) for child in plan.inputs))
@@ -105,7 +105,8 @@ def _columns(expressions: Iterable[Expression]) -> Columns:
     return frozenset[int]().union(*map(columns_of, expressions))
 
 
-def _ignores_copies(call: AggregateCall) -> bool:
+def ignores_copies(call: AggregateCall) -> bool:
+    """Return whether an aggregate is the same however often a row is there."""
     return call.distinct or call.function in _EXTREMES
 
 

@@ -45,14 +45,17 @@ def read_columns(found: Found) -> tuple[int, ...]:
 
 
 def narrowed(found: Found) -> Plan:
-    """Return an offer's plan with the columns that its run needs, and those that are wanted."""
+    """Return an offer's plan with the columns that its run needs, and those that are wanted.
+
+    A join that is asked for partners shows what its conditions read, too: each query has its own.
+    """
     plan, own = found.offer.plan, found.offer.own
     kept = (*range(own), *(c for c in read_columns(found) if c >= own))
-    if len(kept) == len(plan.schema):
-        return plan
-    fields = plan.schema.fields
-    columns = tuple(Column(c, fields[c].name, fields[c].dtype) for c in kept)
-    return Project(plan, columns, tuple(fields[c].name for c in kept))
+    if len(kept) < len(plan.schema):
+        fields = plan.schema.fields
+        columns = tuple(Column(c, fields[c].name, fields[c].dtype) for c in kept)
+        plan = Project(plan, columns, tuple(fields[c].name for c in kept))
+    return with_checked(plan) if found.offer.for_partners else plan
 
 
 def with_checked(plan: Plan) -> Plan:

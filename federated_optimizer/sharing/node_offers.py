@@ -24,6 +24,7 @@ class Offer:
         is_node: True if the run has no query of its own, so that it may be given more columns.
         own: Of a part inside: how many columns, from the first, the run itself needs of it.
         estimated: Returns the rows that it is likely to have; None: nobody estimates them.
+        for_partners: True if it is a join of which the run only asks for partners, by a semi join.
     """
 
     run: str
@@ -37,6 +38,7 @@ class Offer:
     own: int = 0
     # Most offers are never compared, so most are never estimated: 1.5 ms for a chain of joins.
     estimated: Callable[[], float] | None = None
+    for_partners: bool = False
 
     @property
     def told(self) -> float | None:

@@ -49,6 +49,8 @@ def part_relations(bundle: FragmentBundle, logical: Plan) -> PartRelations:
     keys: set[tuple[str, str]] = set()
     inputs: set[tuple[str, str]] = set()
     for offer in offers_of(bundle, logical):
+        if offer.for_partners:
+            continue  # the run computes no such join
         form = canonical_plan(offer.plan).form
         part = f"{offer.run}/{offer.fragment}" if offer.is_readable else form
         block = in_canonical_order(block_of(offer.plan))

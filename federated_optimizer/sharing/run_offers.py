@@ -10,6 +10,7 @@ from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.partner_joins import with_joins
 from federated_optimizer.sharing.rules.more_functions import widest_groups
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Column, Expression
@@ -85,7 +86,11 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     wide = [
         Offer(run, "", bundle, plan, None, *may, is_node, own) for plan, own in inner_plans(logical)
     ]
-    return (*found, *wide)
+    partners = [
+        Offer(run, "", bundle, plan, None, *may, is_node, own, for_partners=True)
+        for plan, own in joins_for_partners(logical)
+    ]
+    return (*found, *wide, *partners)
 
 
 def _is_row_by_row(plan: Plan) -> bool:
@@ -108,6 +113,22 @@ def inner_plans(logical: Plan) -> tuple[tuple[Plan, int], ...]:
         form = canonical_plan(node).form
         if form not in found:
             found[form] = (widest(node), len(node.schema))
+    return tuple(found.values())
+
+
+@exactly_cached(1_024)
+def joins_for_partners(logical: Plan) -> tuple[tuple[Plan, int], ...]:
+    """Return joins of which a run computes semi joins inside, as `inner_plans` returns parts."""
+    joined = with_joins(logical)
+    if joined is logical:
+        return ()
+    known = {canonical_plan(node).form for node in _parts(logical)}
+    found: dict[str, tuple[Plan, int]] = {}
+    for node in _parts(joined):
+        if len(block_of(node).inputs) > 1 and not is_open(node):
+            form = canonical_plan(node).form
+            if form not in known:
+                found.setdefault(form, (widest(node), len(node.schema)))
     return tuple(found.values())
 
 

@@ -76,3 +76,9 @@ def test_relations_are_the_same_whenever_they_are_made() -> None:
         assert len({name for name, *_ in relations(text).conditions.literals}) == len(
             relations(text).conditions.literals
         )
+
+
+def test_joins_that_are_only_asked_for_partners_are_not_computed() -> None:
+    found = relations("SELECT DISTINCT a.s FROM t a, u b WHERE a.x = b.x AND a.y > b.y")
+    parts = {part for part, name in found.inputs if name == "u"}
+    assert not parts, "u stands below a semi join, which is an input itself"
