@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.explaining.seen_texts import NOT_SHOWN
 from tests.ui.reported_plan import TEXT, ReportedPlan, seconds
 
 pytestmark = pytest.mark.browser
@@ -287,11 +288,12 @@ def test_of_a_query_that_reads_the_run_of_another_the_run_is_shown(watch: Any) -
     assert all("query = 'q77'" in text for text in asked)
 
 
+@pytest.mark.parametrize("text", ["Scan stream seatsensor", f"RemoteSource[{NOT_SHOWN}]"])
 def test_a_fragment_that_another_run_feeds_is_drawn_dashed_with_its_run(
-    watch: Any, expect: Any, problems: Any
+    watch: Any, expect: Any, problems: Any, text: str
 ) -> None:
     watched = watch(("base",))
-    scan = {"operator": "Scan", "text": "Scan stream seatsensor", "inputs": []}
+    scan = {"operator": text.partition(" ")[0].partition("[")[0], "text": text, "inputs": []}
     remote = {"operator": "RemoteSource", "text": "RemoteSource[f1]", "inputs": []}
     data = {
         "fragments": [
