@@ -14,7 +14,8 @@ from federated_optimizer.costs.relations.estimates import Estimating
 from federated_optimizer.costs.work import at_once
 from federated_optimizer.statistics.speeds import Micros
 from streamsql.algebra.operators import Filter, Plan
-from streamsql.wire.bundles.needed_rows import Reading, RowCondition, looked_up, readings
+from streamsql.wire.bundles.needed_rows import Reading, looked_up, readings
+from streamsql.wire.bundles.row_conditions import RowCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from federated_optimizer.sharing.computation_index import ComputationIndex, Foun
 from federated_optimizer.sharing.forms.blocks import block_of
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.operators import Plan
-from streamsql.wire.bundles.needed_rows import RowCondition, Way, needed_rows, ways
+from streamsql.wire.bundles.needed_rows import needed_rows
+from streamsql.wire.bundles.row_conditions import RowCondition, Way, ways
 from streamsql.wire.fragments import Feed, FragmentBundle
 
 MAX_ASKED = 50

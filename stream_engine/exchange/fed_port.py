@@ -4,11 +4,12 @@ from collections.abc import Callable
 from itertools import count
 
 from stream_engine.exchange.channel_inbox import Reader
-from stream_engine.exchange.filter_bank import FAILURES, FilterBank, predicate_of
+from stream_engine.exchange.filter_bank import FAILURES, FilterBank
 from streamsql.algebra.expressions import TRUE, conjunction
 from streamsql.algebra.scalar_functions.scalar import compile_filter
 from streamsql.data.delta import Delta
-from streamsql.wire.bundles.needed_rows import NeededRows, RowCondition, term_of
+from streamsql.wire.bundles.needed_rows import NeededRows
+from streamsql.wire.bundles.row_conditions import RowCondition, predicate_of, term_of
 
 FEW = 4
 """Different filters that are evaluated one after the other, where these are all there are.

@@ -7,20 +7,23 @@ from operator import itemgetter
 from typing import Any
 
 from stream_engine.exchange.bound_pairs import BoundPairs, TextPieces
-from streamsql.algebra.expressions import TRUE, Call, Column, Expression, Literal, conjunction
+from stream_engine.exchange.turning_bounds import TurningBounds
+from streamsql.algebra.expressions import Column
 from streamsql.algebra.scalar_functions.scalar import compile_expression, compile_filter
 from streamsql.data.delta import Delta
-from streamsql.data.types import DataType, Row, Value
+from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
-from streamsql.wire.bundles.needed_rows import (
+from streamsql.wire.bundles.row_conditions import (
     Bound,
     Containing,
     OneOf,
     RowCondition,
     Simple,
     Term,
+    Turning,
     Within,
     branches,
+    predicate_of,
 )
 
 FAILURES = (ArithmeticError, FederationError, LookupError, RuntimeError, TypeError, ValueError)
@@ -47,9 +50,10 @@ class FilterBank:
     column or another expression, is evaluated once a row for all of them; the only condition of a
     term is a predicate. Conditions of equality are found by hash, those with one bound in a sorted
     list, those with two in a tree, pieces of texts by hash at each place; a few with bounds are
-    compared one by one. One with branches is found by each of these. Nobody needs a row for a
-    condition on a value that is NULL or NaN. A row for which a term fails goes to all readers that
-    are found by the term: their filters fail, too, or do not ask for it.
+    compared one by one. Comparisons with a constant inside are found by where they turn. One with
+    branches is found by each of these. Nobody needs a row for a condition on a value that is NULL
+    or NaN. A row for which a term fails goes to all readers that are found by the term: their
+    filters fail, too, or do not ask for it.
 
     State: one entry a condition, branch and value, and one a reader. Work: of a change, O(terms *
     log conditions) a row, and that of `TextPieces`; O(conditions found) for all rows together that
@@ -190,7 +194,7 @@ class _Single:
 class _TermReaders:
     """The conditions that are found by one term."""
 
-    __slots__ = ("_alike", "_bounds", "_equal", "_pieces", "_value")
+    __slots__ = ("_alike", "_bounds", "_equal", "_pieces", "_turning", "_value")
 
     def __init__(self, term: Term) -> None:
         match term.expression:
@@ -201,6 +205,7 @@ class _TermReaders:
         self._equal: dict[Value, dict[_Alike, None]] = {}
         self._bounds = _TermBounds()
         self._pieces = TextPieces[_Alike]()
+        self._turning: TurningBounds[_Alike] | None = None  # then there is nothing of the others
         self._alike: dict[_Alike, int] = {}  # how many branches of each there are
 
     @property
@@ -217,6 +222,10 @@ class _TermReaders:
                 self._bounds.add(f"{alike.name}/{number}", alike, condition)
             case Containing(piece=piece):
                 self._pieces.add(piece, alike)
+            case Turning(constant=constant):
+                if self._turning is None:
+                    self._turning = TurningBounds(condition)
+                self._turning.add(constant, alike)
 
     def remove(self, alike: _Alike, number: int, condition: Simple) -> None:
         self._alike[alike] -= 1
@@ -232,9 +241,15 @@ class _TermReaders:
                 self._bounds.remove(f"{alike.name}/{number}", condition)
             case Containing(piece=piece):
                 self._pieces.remove(piece, alike)
+            case Turning(constant=constant):
+                assert self._turning is not None  # noqa: S101  (it has been added)
+                self._turning.remove(constant, alike)
 
     def found(self, delta: Delta) -> _Found:
         """Yield conditions with the rows for which they hold, perhaps in groups."""
+        if self._turning is not None:
+            yield from self._turning.found(delta, FAILURES)
+            return
         try:
             values = list(map(self._value, delta))
         except FAILURES:
@@ -376,25 +391,3 @@ def _within(condition: Within, valued: Iterable[tuple[Row, Any]]) -> list[Row]:
         return [row for row, _value in found]
     high, is_in = condition.high
     return [row for row, v in found if (v <= high if is_in else v < high)]
-
-
-def predicate_of(condition: RowCondition) -> Expression:
-    """Return a predicate that is TRUE where a condition holds."""
-    parts = tuple(map(_simple_predicate, branches(condition)))
-    return parts[0] if len(parts) == 1 else Call("OR", parts, DataType.BOOLEAN)
-
-
-def _simple_predicate(condition: Simple) -> Expression:
-    term = condition.term.expression
-    match condition:
-        case OneOf(values=values):
-            listed = [Literal(value, term.dtype) for value in values]
-            return Call("IN", (term, *listed), DataType.BOOLEAN)
-        case Containing(piece=piece):
-            place = Call("POSITION", (Literal(piece, term.dtype), term), DataType.INTEGER)
-            return Call(">", (place, Literal(0, DataType.INTEGER)), DataType.BOOLEAN)
-        case Within(low=low, high=high):
-            tests = [] if low is None else [(">" if low[1] else ">=", low[0])]
-            tests += [] if high is None else [("<=" if high[1] else "<", high[0])]
-            literals = ((name, Literal(value, term.dtype)) for name, value in tests)
-            return conjunction([Call(n, (term, v), DataType.BOOLEAN) for n, v in literals]) or TRUE

@@ -35,6 +35,7 @@ __all__ = [
     "cast",
     "compile_expression",
     "compile_filter",
+    "compile_opened",
     "compile_predicate",
     "compile_row",
     "in_range",
@@ -62,6 +63,12 @@ def compile_expression(expression: Expression) -> Compiled:
     """
     source = ExpressionSource(_place)
     return _compiled(source, source.value(expression))
+
+
+def compile_opened(expression: Expression, place: int) -> Callable[[Row, Any], Any]:
+    """Return a function from row, and the value of the column `place`, to value."""
+    source = ExpressionSource(lambda position: "value" if position == place else _place(position))
+    return _compiled(source, source.value(expression), "row, value")
 
 
 def compile_predicate(expression: Expression) -> Callable[[Row], bool]:
@@ -92,11 +99,9 @@ def _place(position: int) -> str:
     return f"row[{position}]"
 
 
-def _compiled(
-    source: "ExpressionSource", text: str, parameter: str = "row"
-) -> Callable[[Any], Any]:
+def _compiled(source: "ExpressionSource", text: str, parameter: str = "row") -> Callable[..., Any]:
     code = _code(parameter, text)
-    function: Callable[[Any], Any] = eval(code, dict(source.names))  # noqa: S307  (our own text)
+    function: Callable[..., Any] = eval(code, dict(source.names))  # noqa: S307  (our own text)
     return function
 
 

@@ -5,15 +5,14 @@ what a reader is asked for (`federated_optimizer/costs/handed_rows.py`).
 
 A value is that of a column, or of any expression over a row, such as `a - b` or `LOWER(s)`: it is
 computed once for all readers that compare it with constants. `s LIKE 'ab%'` is a range of texts,
-and `s LIKE '%ab%'` a piece of them.
+`s LIKE '%ab%'` a piece of them, and `a > b + 3` turns where the constant inside is `a - b`.
 
 Comparisons are those of generated code (`scalar_functions.scalar`): of Python's values, never TRUE
 for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isnan
 
 from streamsql.algebra.expressions import (
@@ -24,7 +23,6 @@ from streamsql.algebra.expressions import (
     conjunction,
     conjuncts,
     disjuncts,
-    map_columns,
     substituted,
     walk,
 )
@@ -33,8 +31,20 @@ from streamsql.algebra.scalar_functions.like_patterns import like_pattern, text_
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-
-Bound = bool | int | float | str
+from streamsql.wire.bundles.row_conditions import (
+    AnyOf,
+    Bound,
+    Containing,
+    OneOf,
+    RowCondition,
+    Simple,
+    Term,
+    Turning,
+    Within,
+    branches,
+    term_of,
+)
+from streamsql.wire.bundles.turning_constants import turning
 
 MAX_LISTED = 1_000
 """Values of an IN list by which rows are looked up; for a longer one each row is looked at."""
@@ -44,81 +54,6 @@ MAX_BRANCHES = 20
 
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMBERS = (DataType.INTEGER, DataType.DOUBLE, DataType.TIMESTAMP, DataType.INTERVAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An expression over a row, by whose value readers are found.
-
-    Attributes:
-        text: Equal for equal expressions only.
-        expression: Without names of columns.
-    """
-
-    text: str
-    expression: Expression = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """The term has one of some values; none is NaN."""
-
-    term: Term
-    values: frozenset[Bound]
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """The term is above and below bounds, or there is only one; none is NaN.
-
-    Attributes:
-        low: The value and 0 if it is in, 1 if not; None: there is no such bound.
-        high: The value and 1 if it is in, 0 if not; None: there is no such bound.
-    """
-
-    term: Term
-    low: tuple[Bound, int] | None = None
-    high: tuple[Bound, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Containing:
-    """The term is a text with some characters in it, at least one."""
-
-    term: Term
-    piece: str
-
-
-Simple = OneOf | Within | Containing
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """One of several conditions holds."""
-
-    branches: tuple[Simple, ...]
-
-
-RowCondition = Simple | AnyOf
-
-Way = tuple[type[Simple], Term]
-"""Rows are found by a kind of condition on a term."""
-
-
-def branches(condition: RowCondition) -> tuple[Simple, ...]:
-    """Return the conditions of which one has to hold."""
-    return condition.branches if isinstance(condition, AnyOf) else (condition,)
-
-
-def ways(condition: RowCondition) -> frozenset[Way]:
-    """Return how rows are found for which a condition may hold."""
-    return frozenset((type(branch), branch.term) for branch in branches(condition))
-
-
-def term_of(expression: Expression) -> Term:
-    """Return the term of an expression: the same for the same positions and constants."""
-    unnamed = map_columns(expression, lambda c: Column(c.position, "", c.dtype))
-    return Term(sys.intern(repr(unnamed)), unnamed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +167,15 @@ def _order(condition: RowCondition) -> tuple[int, bool, int, bool]:
 
 
 def _breadth(condition: Simple) -> int:
-    if isinstance(condition, Within):
-        return 3 if condition.low is None or condition.high is None else 1
-    return 0 if isinstance(condition, OneOf) else 2
+    match condition:
+        case OneOf():
+            return 0
+        case Within(low=(_, _), high=(_, _)):
+            return 1
+        case Containing():
+            return 2
+        case _:
+            return 3
 
 
 def _covers(chosen: RowCondition | None, other: _Found | None) -> bool:
@@ -285,7 +226,8 @@ def _found(predicate: Expression) -> _Found | None:
                 case Literal(), Column() | Call():
                     return _comparison(right, _TURNED[name], left)
                 case _:
-                    return None
+                    turned = turning(predicate)
+                    return None if turned is None else _Found(turned)
         case Call(function="IN", arguments=(Column() | Call() as needle, *candidates)):
             return _one_of(needle, candidates)
         case Call(function="LIKE" | "LIKE ESCAPE", arguments=(Column() | Call() as text, *rest)):
@@ -340,7 +282,7 @@ def _like(text: Expression, rest: Sequence[Expression]) -> _Found | None:
 def _any_of(parts: Sequence[Expression]) -> _Found | None:
     """Return a condition that holds where one of several does; lists of one term are joined."""
     values: dict[Term, set[Bound]] = {}
-    others: dict[Within | Containing, None] = {}
+    others: dict[Within | Containing | Turning, None] = {}
     is_exact = True
     for part in parts:
         found = _found(part)

@@ -17,16 +17,13 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.needed_rows import (
-    MAX_BRANCHES,
-    MAX_LISTED,
+from streamsql.wire.bundles.needed_rows import MAX_BRANCHES, MAX_LISTED, NeededRows, needed_rows
+from streamsql.wire.bundles.row_conditions import (
     AnyOf,
     Containing,
-    NeededRows,
     OneOf,
     RowCondition,
     Within,
-    needed_rows,
     term_of,
 )
 
