@@ -69,11 +69,11 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 	$(BIN)/pytest $(FAST) -n 2 $(ARGS)
 
 # The same, for `make test`: gives way to services, so no limit of a test is short. Workers
-# wait now and then, so three use what services leave of two cores
+# wait a quarter of their time, so four use what services leave of two cores
 # (docs/decisions/0165-the-time-of-ci.md).
 .PHONY: test-beside
 test-beside: $(DEVELOPMENT_READY)
-	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) -n 3 --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
+	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) -n 4 --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
 	if [ $$status -eq 1 ]; then touch build/test-fast.failed; status=0; fi; exit $$status
 
 # These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on

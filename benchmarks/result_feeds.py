@@ -17,7 +17,8 @@ One base site, whose queries get rows of a gateway, step by step, in turns.
     either      likewise, `k = c OR n = -c - 1`
     piece       likewise, `'/' || CAST(k AS TEXT) || '/' LIKE '%/c/%'`
     same        likewise, but all filters are `n <> n + 0`, which no row passes
-    asked       likewise, of a form that is evaluated for each reader: `k - c = n - n`
+    inside      likewise, `k - c = n - n`: neither side is a constant
+    asked       likewise, of a form that is evaluated for each reader: `ABS(k - c) = n - n`
 
     us/step     time of receiving one changed row a relation, and of the step (median)
     rows        that operators and channels of the site hold
@@ -79,6 +80,7 @@ BELOW = (
     "either",
     "piece",
     "same",
+    "inside",
     "asked",
 )
 K = Column(0, "k", DataType.INTEGER)
@@ -154,6 +156,7 @@ def filter_of(kind: str, value: int) -> Call:
             return Call("<>", (N, Call("+", (N, number(0)), N.dtype)), DataType.BOOLEAN)
         case _:
             less = Call("-", (K, number(value)), K.dtype)
+            less = less if kind == "inside" else Call("ABS", (less,), K.dtype)
             return Call("=", (less, Call("-", (N, N), N.dtype)), DataType.BOOLEAN)
 
 
