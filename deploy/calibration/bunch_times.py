@@ -22,7 +22,7 @@ from streamsql.algebra.expressions import Column
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.row_conditions import OneOf, RowCondition, Within, term_of
+from streamsql.wire.bundles.reader_conditions import OneOf, RowCondition, Within, term_of
 
 FEW, MANY = 10, 100
 """Readings of a step, each of another device."""

@@ -15,7 +15,7 @@ from federated_optimizer.costs.work import at_once
 from federated_optimizer.statistics.speeds import Micros
 from streamsql.algebra.operators import Filter, Plan
 from streamsql.wire.bundles.needed_rows import Reading, looked_up, readings
-from streamsql.wire.bundles.row_conditions import RowCondition
+from streamsql.wire.bundles.reader_conditions import RowCondition
 
 
 @dataclass(frozen=True, slots=True)

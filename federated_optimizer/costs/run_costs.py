@@ -30,7 +30,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     transform_up,
 )
-from streamsql.wire.bundles.row_conditions import RowCondition
+from streamsql.wire.bundles.reader_conditions import RowCondition
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 
 Paid = Callable[[Feed, RowCondition], float]

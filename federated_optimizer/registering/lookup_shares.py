@@ -13,7 +13,7 @@ from federated_optimizer.sharing.forms.blocks import block_of
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.operators import Plan
 from streamsql.wire.bundles.needed_rows import needed_rows
-from streamsql.wire.bundles.row_conditions import RowCondition, Way, ways
+from streamsql.wire.bundles.reader_conditions import RowCondition, Way, ways
 from streamsql.wire.fragments import Feed, FragmentBundle
 
 MAX_ASKED = 50

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Generic, TypeVar
 
-from streamsql.wire.bundles.row_conditions import Bound
+from streamsql.wire.bundles.reader_conditions import Bound
 
 _T = TypeVar("_T")
 

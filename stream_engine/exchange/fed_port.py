@@ -9,7 +9,7 @@ from streamsql.algebra.expressions import TRUE, conjunction
 from streamsql.algebra.scalar_functions.scalar import compile_filter
 from streamsql.data.delta import Delta
 from streamsql.wire.bundles.needed_rows import NeededRows
-from streamsql.wire.bundles.row_conditions import RowCondition, predicate_of, term_of
+from streamsql.wire.bundles.reader_conditions import RowCondition, predicate_of, term_of
 
 FEW = 4
 """Different filters that are evaluated one after the other, where these are all there are.

@@ -13,7 +13,7 @@ from streamsql.algebra.scalar_functions.scalar import compile_expression, compil
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
-from streamsql.wire.bundles.row_conditions import (
+from streamsql.wire.bundles.reader_conditions import (
     Bound,
     Containing,
     OneOf,

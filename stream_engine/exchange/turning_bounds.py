@@ -8,7 +8,7 @@ from streamsql.algebra.expressions import Call, Expression, columns_of
 from streamsql.algebra.scalar_functions.scalar import compile_opened
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-from streamsql.wire.bundles.row_conditions import Turning
+from streamsql.wire.bundles.reader_conditions import Turning
 
 _T = TypeVar("_T")
 

@@ -31,7 +31,7 @@ from streamsql.algebra.scalar_functions.like_patterns import like_pattern, text_
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.row_conditions import (
+from streamsql.wire.bundles.reader_conditions import (
     AnyOf,
     Bound,
     Containing,

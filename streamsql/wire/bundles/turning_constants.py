@@ -10,7 +10,7 @@ from math import isfinite
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.row_conditions import Turning, term_of
+from streamsql.wire.bundles.reader_conditions import Turning, term_of
 
 COMPARISONS = frozenset({"=", "<", "<=", ">", ">="})
 _SUMS = frozenset({"+", "-"})

@@ -8,7 +8,7 @@ from federated_optimizer.sharing.computation_index import ComputationIndex, Foun
 from federated_optimizer.testing_network import Network
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.data.types import DataType
-from streamsql.wire.bundles.row_conditions import AnyOf, OneOf, RowCondition, Within, term_of
+from streamsql.wire.bundles.reader_conditions import AnyOf, OneOf, RowCondition, Within, term_of
 from tests.federated_optimizer.registering.test_computed_anew import CATALOG, TOPOLOGY, WIDE
 from tests.streamsql.from_text import bound_query
 

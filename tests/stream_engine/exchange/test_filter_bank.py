@@ -23,7 +23,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from streamsql.wire.bundles.needed_rows import NeededRows, needed_rows
-from streamsql.wire.bundles.row_conditions import (
+from streamsql.wire.bundles.reader_conditions import (
     AnyOf,
     Bound,
     Containing,

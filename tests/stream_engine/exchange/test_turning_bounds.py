@@ -14,7 +14,7 @@ from streamsql.algebra.scalar_functions.scalar import compile_expression, compil
 from streamsql.binder import bind_query
 from streamsql.data.types import Row
 from streamsql.syntax import Query, parse_statement
-from streamsql.wire.bundles.row_conditions import Turning, predicate_of, term_of
+from streamsql.wire.bundles.reader_conditions import Turning, predicate_of, term_of
 from streamsql.wire.bundles.turning_constants import turning
 from tests.streamsql.from_text import catalog_of
 

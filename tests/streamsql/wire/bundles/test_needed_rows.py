@@ -18,7 +18,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.bundles.needed_rows import MAX_BRANCHES, MAX_LISTED, NeededRows, needed_rows
-from streamsql.wire.bundles.row_conditions import (
+from streamsql.wire.bundles.reader_conditions import (
     AnyOf,
     Containing,
     OneOf,
