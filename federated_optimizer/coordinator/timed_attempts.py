@@ -24,7 +24,12 @@ WAITING_FACTOR = 5
 """On a busy machine work may take so many times as long on the wall."""
 AGAIN_SECONDS = 0.005
 """After which work is ended again that could not be ended, or went on all the same."""
-_IMPORTS = "importlib."
+_LEFT_ALONE = ("importlib.", "logging", "threading")
+"""Modules that leave something behind if they are ended: half a module, or a lock that stays taken.
+
+`logging` acquires the lock of all loggers before its `try`. Once that was taken for ever, all other
+threads waited for it: those of MQTT, too.
+"""
 
 
 class Unfinished(Enum):
@@ -131,14 +136,13 @@ class _Timer:
         if not self.is_armed:
             return
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-        if not (_undisturbed or _imports(frame)):
+        if not (_undisturbed or _is_left_alone(frame)):
             raise _Ended
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Return whether a module is being imported: half of one would stay."""
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(_IMPORTS):
+def _is_left_alone(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not attempt.__code__:
+        if str(frame.f_globals.get("__name__", "")).startswith(_LEFT_ALONE):
             return True
         frame = frame.f_back
     return False

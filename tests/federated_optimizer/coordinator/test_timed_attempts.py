@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import importlib
+import logging
 import signal
 import sys
 import threading
@@ -127,6 +128,30 @@ def test_no_module_stays_half_imported(tmp_path: Path, monkeypatch: pytest.Monke
 
     assert attempt(work, 0.02) is UNFINISHED
     assert sys.modules.pop(name).whole
+
+
+def test_no_lock_of_loggers_stays_taken() -> None:
+    logger = logging.getLogger("pando.tests.attempts")
+    known: dict[int, bool] = logger._cache  # type: ignore[attr-defined]
+
+    def is_enabled() -> bool:
+        known.clear()  # else it is answered without the lock
+        return logger.isEnabledFor(logging.DEBUG)
+
+    def work() -> None:
+        while True:
+            is_enabled()
+            sum(number * number for number in range(20))
+
+    def ask(answered: threading.Event) -> None:
+        is_enabled()
+        answered.set()
+
+    for _ in range(300):
+        assert attempt(work, 0.001) is UNFINISHED
+    answered = threading.Event()
+    threading.Thread(target=ask, args=(answered,), daemon=True).start()
+    assert answered.wait(10), "another thread waits for a lock for ever"
 
 
 @pytest.mark.usefixtures("_functions")
