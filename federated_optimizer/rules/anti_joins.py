@@ -15,7 +15,7 @@ Example: `Filter r.rid IS NULL` over `LeftJoin [rid = rid](s, r)` becomes `AntiJ
 
 import msgspec
 
-from federated_optimizer.canonical.null_rejection import rejected_columns
+from streamsql.algebra.null_rejection import rejected_columns
 from federated_optimizer.rules.join_shapes import padded
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.rule import Rule

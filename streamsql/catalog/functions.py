@@ -1,4 +1,4 @@
-"""Functions and aggregates of the user, by name."""
+"""Functions and aggregates of the user, by name: expressions, or code that is installed."""
 
 import msgspec
 
@@ -9,18 +9,20 @@ from streamsql.data.types import DataType
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True):
-    """A definition by CREATE FUNCTION or CREATE AGGREGATE; the code is installed at each site.
+    """A definition by CREATE FUNCTION or CREATE AGGREGATE; code is installed at each site.
 
     Attributes:
         aggregate: Whether it is an aggregate.
         parameters: Names and types of its arguments.
         result: Type of its result.
-        implementation: `package.module:name` of a Python function, or of a class of an aggregate.
+        implementation: `package.module:name` of a Python function, or of a class of an aggregate;
+            empty where there is a body.
         on_null: Whether it is called with NULLs; else a NULL argument gives NULL, and aggregates
             skip the row.
         merged_by: Of an aggregate: the function that makes the result of all rows from those of
             their parts, USER for itself; None: nothing is known.
         text: The CREATE statement.
+        body: The expression behind AS, in one line, to be shown; `text` is what is bound.
     """
 
     name: str
@@ -31,6 +33,18 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
     on_null: bool = False
     text: str = ""
     merged_by: AggregateFunction | None = None
+    body: str = ""
+
+    @property
+    def code(self) -> str:
+        """The expression or the implementation, as it stands behind AS.
+
+        Examples:
+            >>> one = Schema.of(("x", DataType.DOUBLE))
+            >>> FunctionDefinition("f", False, one, DataType.DOUBLE, "", body="x * 2").code
+            '(x * 2)'
+        """
+        return f"({self.body})" if self.body else self.implementation
 
     @property
     def usage(self) -> str:
@@ -63,9 +77,13 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
     def check_installed(self) -> None:
         """Check that the implementation is installed in this process, and as it was declared.
 
+        An expression needs nothing.
+
         Raises:
             DeploymentError: It is not.
         """
+        if self.body:
+            return
         INSTALLED.check(
             self.implementation,
             aggregate=self.aggregate,

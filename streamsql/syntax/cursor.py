@@ -156,6 +156,10 @@ class Cursor:
             found.append(element())
         return found
 
+    def at_string(self) -> bool:
+        """Whether a text in single quotes is next."""
+        return self.token is not None and self.token.token_type == TokenType.STRING
+
     def string(self, what: str) -> tuple[str, Span]:
         """Step over a text in single quotes."""
         token = self.token

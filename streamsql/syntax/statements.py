@@ -203,12 +203,26 @@ class CreateSink(Statement):
     options: tuple[Option, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateFunction(Statement):
-    """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type [MERGED BY g] AS 'package.module:name'.
+@dataclass(frozen=True, slots=True)
+class FunctionBody:
+    """The expression of a function or aggregate, between the parentheses.
 
     Attributes:
-        place: Where the implementation was written.
+        text: In one line.
+    """
+
+    tree: exp.Expr = field(compare=False)
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction(Statement):
+    """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type [MERGED BY g] AS (…) | 'module:name'.
+
+    Attributes:
+        implementation: As written; empty where there is a body.
+        place: Where the implementation or the body was written.
         on_null: CALLED ON NULL INPUT.
         merged_by: The function behind MERGED BY.
     """
@@ -221,6 +235,7 @@ class CreateFunction(Statement):
     place: Span
     on_null: bool = False
     merged_by: Name | None = None
+    body: FunctionBody | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,15 @@ import msgspec
 from msgspec import UNSET
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of, conjunction
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+    map_columns,
+)
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -16,10 +24,11 @@ from streamsql.algebra.operators import (
     Project,
     identity_columns,
 )
+from streamsql.binder.aggregation.aggregate_bodies import expanded_aggregate
 from streamsql.binder.aggregation.aggregate_types import (
+    IDEMPOTENT,
     check_types,
     combined,
-    filtered,
     fraction,
     readable,
     separator,
@@ -27,6 +36,7 @@ from streamsql.binder.aggregation.aggregate_types import (
 from streamsql.binder.aggregation.grouping_sets import Bits, levels_of, together, united
 from streamsql.binder.aggregation.select_items import SelectItem
 from streamsql.binder.expressions.aggregate_calls import Written, is_aggregate, written
+from streamsql.binder.expressions.conditions import filtered
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.expressions.function_calls import checked_arguments, implementation_of
 from streamsql.binder.names.environment import Environment, Scope, identifier_text
@@ -35,15 +45,6 @@ from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.types import DataType
 
 _TWO_VALUES = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
-# Repetitions change none of these.
-_IDEMPOTENT = (
-    AggregateFunction.MIN,
-    AggregateFunction.MAX,
-    AggregateFunction.BOOL_AND,
-    AggregateFunction.BOOL_OR,
-    AggregateFunction.ARG_MIN,
-    AggregateFunction.ARG_MAX,
-)
 
 
 def has_aggregate(node: exp.Expr, environment: Environment) -> bool:
@@ -85,13 +86,20 @@ class Aggregation:
     grouping: Bits = field(default_factory=dict)
 
     def hook(self, node: exp.Expr) -> Expression | None:
-        """Return the column that stands for an aggregate, or None for another node."""
+        """Return what stands for an aggregate, or None for another node.
+
+        It is a column, or of an aggregate with a body an expression over columns.
+        """
         if isinstance(node, exp.Grouping):
             return self._grouping(node)
         call = written(node, self.environment)
         if call is None:
             return None
-        bound = self._call(call)
+        if call.definition is not None and call.definition.body:
+            return self._expanded(call, call.definition)
+        return self._column(self._call(call))
+
+    def _column(self, bound: AggregateCall) -> Column:
         width = len(self.plan.schema)
         for number, known in enumerate(self.calls):
             if msgspec.structs.replace(known, name=bound.name) == bound:
@@ -132,9 +140,31 @@ class Aggregation:
         self.calls.append(AggregateCall(AggregateFunction.MIN, nothing, f"grouping_{number + 1}"))
         return Column(len(self.plan.schema) + number, f"grouping_{number + 1}", DataType.INTEGER)
 
+    def _expanded(self, call: Written, definition: FunctionDefinition) -> Expression:
+        """Return the body of an aggregate over the columns of its own aggregates."""
+        binder = ExpressionBinder(self.environment, self.scope, self._refuse_nested)
+        condition = conjunction([binder.predicate(c, "FILTER (WHERE …)") for c in call.conditions])
+        bound = tuple(binder.bind(argument) for argument in call.arguments)
+        arguments = checked_arguments(definition, bound, call.node, self.environment)
+        made = expanded_aggregate(
+            call, definition, arguments, condition, self.environment, Aggregation
+        )
+        columns = [
+            self._column(
+                part
+                if part.function == AggregateFunction.USER
+                else msgspec.structs.replace(part, name=self._name(part.function))
+            )
+            for part in made.calls
+        ]
+        return map_columns(made.value, lambda column: columns[column.position])
+
+    def _name(self, function: AggregateFunction) -> str:
+        return f"{function.value.split('(', maxsplit=1)[0].lower()}_{len(self.calls) + 1}"
+
     def _call(self, call: Written) -> AggregateCall:
         function, node = call.function, call.node
-        name = f"{function.value.split('(', maxsplit=1)[0].lower()}_{len(self.calls) + 1}"
+        name = self._name(function)
         binder = ExpressionBinder(self.environment, self.scope, self._refuse_nested)
         condition = conjunction([binder.predicate(c, "FILTER (WHERE …)") for c in call.conditions])
         star = call.arguments[:1] and isinstance(call.arguments[0], exp.Star)
@@ -151,7 +181,7 @@ class Aggregation:
         # ARG_MIN and ARG_MAX skip rows without the value they compare by, all others rows without
         # their only value.
         bound = (*bound[:-1], filtered(condition, bound[-1]))
-        distinct = call.distinct and function not in _IDEMPOTENT
+        distinct = call.distinct and function not in IDEMPOTENT
         parameter = None
         if function in (AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC):
             parameter = fraction(call, binder)

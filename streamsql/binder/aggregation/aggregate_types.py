@@ -34,6 +34,16 @@ _ACCEPTED = {
     ),
 }
 
+# Repetitions change none of these.
+IDEMPOTENT = (
+    AggregateFunction.MIN,
+    AggregateFunction.MAX,
+    AggregateFunction.BOOL_AND,
+    AggregateFunction.BOOL_OR,
+    AggregateFunction.ARG_MIN,
+    AggregateFunction.ARG_MAX,
+)
+
 
 def check_types(
     function: AggregateFunction,
@@ -56,14 +66,6 @@ def check_types(
     raise environment.wrong_arguments(
         node, f"{function.value} takes {what}, but this has type {bound[0].dtype}", hint
     )
-
-
-def filtered(condition: Expression | None, value: Expression) -> Expression:
-    """Return the value where a FILTER holds, NULL elsewhere: aggregates skip NULLs."""
-    if condition is None:
-        return value
-    missing = Literal(None, value.dtype)
-    return Call("CASE", (condition, value, missing), value.dtype)
 
 
 def combined(values: tuple[Expression, ...]) -> Expression:

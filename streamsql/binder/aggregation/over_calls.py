@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Column, Expression
+from streamsql.algebra.expressions import Column, Expression, conjunction, map_columns
 from streamsql.algebra.operators import (
     AggregateFunction,
     Frame,
@@ -21,12 +21,15 @@ from streamsql.algebra.operators import (
     WindowFunction,
 )
 from streamsql.algebra.over_windows import FRAMED_AGGREGATES
+from streamsql.binder.aggregation.aggregate_binder import Aggregation
+from streamsql.binder.aggregation.aggregate_bodies import expanded_aggregate
 from streamsql.binder.aggregation.aggregate_types import check_types
 from streamsql.binder.aggregation.order_and_limit import sort_key
 from streamsql.binder.aggregation.over_specs import number_of, positive_number, spec_of
-from streamsql.binder.expressions.aggregate_calls import is_aggregate, written
+from streamsql.binder.expressions.aggregate_calls import Written, is_aggregate, written
 from streamsql.binder.expressions.coercion import unified
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
+from streamsql.binder.expressions.function_calls import checked_arguments
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.names.refused_clauses import only, queries_refused
 
@@ -67,6 +70,7 @@ class Called:
         distance: Of LAG and LEAD.
         aggregate: Which one, of AGGREGATE.
         number: Of NTILE and NTH_VALUE.
+        written: Of an aggregate with a body, whose own aggregates have the same OVER.
     """
 
     function: WindowFunction
@@ -74,6 +78,13 @@ class Called:
     distance: int = 1
     aggregate: AggregateFunction | None = None
     number: int = 1
+    written: Written | None = None
+
+    @property
+    def read(self) -> tuple[exp.Expr, ...]:
+        """All that it reads."""
+        conditions = () if self.written is None else self.written.conditions
+        return (*self.arguments, *conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +120,8 @@ def over_of(node: exp.Window, select: exp.Select, environment: Environment, plac
             )
     spec = spec_of(node, select, environment)
     call = _written(node, environment)
-    for argument in call.arguments:
-        place_parts(argument, placed, environment)
+    for part in call.read:
+        place_parts(part, placed, environment)
     return Over(
         node,
         call,
@@ -168,6 +179,9 @@ def _written(node: exp.Window, environment: Environment) -> Called:
 
 def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Called:
     meant = written(call, environment)
+    if meant is not None and meant.definition is not None and meant.definition.body:
+        if not meant.distinct:
+            return Called(WindowFunction.AGGREGATE, meant.arguments, written=meant)
     if meant is None or meant.function not in FRAMED_AGGREGATES or meant.distinct:
         what = "DISTINCT" if meant is not None and meant.distinct else call.sql()
         raise environment.unsupported(
@@ -214,7 +228,7 @@ class OverWindows:
         `positions` are those of the places in the rows; `keys` are columns that keep the rows of
         different outer rows apart.
         """
-        columns: dict[exp.Expr, Column] = {}
+        columns: dict[exp.Expr, Expression] = {}
         fields = plan.schema.fields
 
         def hook(node: exp.Expr) -> Expression | None:
@@ -235,10 +249,13 @@ class OverWindows:
             calls: list[WindowCall] = []
             width = len(plan.schema)
             for over in group:
-                number += 1
-                call = self._call(over, f"over_{number}", binder)
-                columns[over.node] = Column(width + len(calls), call.name, call.dtype)
-                calls.append(call)
+                made, value = self._calls(over, binder)
+                places = []
+                for call in made:
+                    number += 1
+                    places.append(Column(width + len(calls), f"over_{number}", call.dtype))
+                    calls.append(msgspec.structs.replace(call, name=f"over_{number}"))
+                columns[over.node] = map_columns(value, lambda c, at=places: at[c.position])
             by = (*keys, *(positions[place] for place in partition))
             sorts = tuple(
                 msgspec.structs.replace(key, position=positions[key.position]) for key in order
@@ -246,7 +263,40 @@ class OverWindows:
             plan = OverWindow(plan, by, sorts, tuple(calls))
         return plan, binder
 
-    def _call(self, over: Over, name: str, binder: ExpressionBinder) -> WindowCall:
+    def _calls(
+        self, over: Over, binder: ExpressionBinder
+    ) -> tuple[tuple[WindowCall, ...], Expression]:
+        """Return the functions that one as written stands for, and its value over theirs."""
+        if over.call.written is None or over.call.written.definition is None:
+            call = self._call(over, binder)
+            return (call,), Column(0, call.name, call.dtype)
+        meant, definition = over.call.written, over.call.written.definition
+        tests = [binder.predicate(c, "FILTER (WHERE …)") for c in meant.conditions]
+        bound = tuple(binder.bind(argument) for argument in meant.arguments)
+        made = expanded_aggregate(
+            meant,
+            definition,
+            checked_arguments(definition, bound, meant.node, self.environment),
+            conjunction(tests),
+            self.environment,
+            Aggregation,
+        )
+        for part in made.calls:
+            if part.function not in FRAMED_AGGREGATES or part.distinct:
+                what = "DISTINCT" if part.distinct else part.function
+                raise self.environment.unsupported(
+                    over.node,
+                    f"{what}, which {definition.name} calls, is not supported before OVER",
+                    hint=_HINT,
+                    code="unsupported_window",
+                )
+        every = WindowFunction.AGGREGATE
+        return tuple(
+            WindowCall(every, part.name, part.arguments, 1, over.frame, part.function)
+            for part in made.calls
+        ), made.value
+
+    def _call(self, over: Over, binder: ExpressionBinder) -> WindowCall:
         call, node = over.call, over.node
         arguments = [binder.bind(argument) for argument in call.arguments]
         if len(arguments) == 2:
@@ -255,7 +305,7 @@ class OverWindows:
             check_types(call.aggregate, tuple(arguments), node, self.environment)
         return WindowCall(
             call.function,
-            name,
+            "over",
             tuple(arguments),
             call.distance,
             over.frame,

@@ -223,3 +223,11 @@ def bind_nullif(binder: NodeBinder, node: exp.Expr) -> Expression:
     sides = comparable(value, binder.bind(node.expression), node, binder.environment)
     same = Call("=", sides, DataType.BOOLEAN)
     return Call("CASE", (same, Literal(None, value.dtype), value), value.dtype)
+
+
+def filtered(condition: Expression | None, value: Expression) -> Expression:
+    """Return the value where a FILTER holds, NULL elsewhere: aggregates skip NULLs."""
+    if condition is None:
+        return value
+    missing = Literal(None, value.dtype)
+    return Call("CASE", (condition, value, missing), value.dtype)

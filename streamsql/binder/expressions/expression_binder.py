@@ -23,7 +23,7 @@ from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.expressions.scalar_functions import PARSED
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.data.types import DataType
-from streamsql.syntax.statement_parsers.create_statements import type_named
+from streamsql.syntax.statement_parsers.type_names import type_named
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 _CAST_HINTS = {
@@ -206,6 +206,10 @@ class ExpressionBinder:
         self.environment = environment
         self.scope = scope
         self._aggregates = aggregates
+
+    def over(self, environment: Environment, scope: Scope) -> "ExpressionBinder":
+        """Return a binder over other names, without aggregates."""
+        return ExpressionBinder(environment, scope)
 
     def bind(self, node: exp.Expr) -> Expression:
         """Return the typed expression."""

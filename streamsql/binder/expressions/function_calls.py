@@ -8,6 +8,7 @@ from streamsql.algebra.expressions import Call, Expression
 from streamsql.algebra.user_functions import implementation_name
 from streamsql.binder.expressions.aggregate_calls import user_defined, written
 from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text, converted
+from streamsql.binder.expressions.function_expansion import expanded
 from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.expressions.scalar_functions import (
     KNOWN_NAMES,
@@ -29,6 +30,8 @@ def bind_user_function(
     """Bind a call of a user-defined scalar function."""
     bound = tuple(binder.bind(argument) for argument in node.expressions)
     arguments = checked_arguments(definition, bound, node, binder.environment)
+    if definition.body:
+        return expanded(binder, definition, arguments, node)
     return Call(implementation_of(definition), arguments, definition.result)
 
 

@@ -24,3 +24,6 @@ class NodeBinder(Protocol):
 
     def predicate(self, node: exp.Expr, where: str) -> Expression:
         """Return the condition a node means; `where` says what needs it."""
+
+    def over(self, environment: Environment, scope: Scope) -> "NodeBinder":
+        """Return a binder over other names, without aggregates."""

@@ -16,10 +16,10 @@ from streamsql.binder.aggregation.aggregate_binder import (
     group_expressions,
     has_aggregate,
 )
-from streamsql.binder.aggregation.aggregate_types import filtered
 from streamsql.binder.aggregation.order_and_limit import Extent, ordinal
 from streamsql.binder.aggregation.select_items import Outputs, SelectItem
 from streamsql.binder.expressions.coercion import converted
+from streamsql.binder.expressions.conditions import filtered
 from streamsql.binder.names.environment import Environment, Scope, conjunct_nodes, identifier_text
 from streamsql.binder.names.outer_names import OUTER, outer_of, reads_subquery
 from streamsql.binder.names.refused_clauses import only, queries_refused

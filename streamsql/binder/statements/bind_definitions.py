@@ -1,14 +1,11 @@
 """CREATE statements to definitions of the catalog."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.algebra.operators import SourceKind
-from streamsql.algebra.user_functions import is_implementation
-from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES
 from streamsql.binder.names.dependences import refers_to_name
-from streamsql.binder.statements.aggregate_merges import merge_of
 from streamsql.binder.statements.bind import bind_query, bind_view, statement_environment
+from streamsql.binder.statements.defined_functions import define_function, named_columns
 from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
 from streamsql.binder.statements.options.source_mappings import check_compiles, source_mapping
 from streamsql.binder.statements.options.source_options import check_table_options, stream_ttl
@@ -16,13 +13,11 @@ from streamsql.binder.statements.refreshed_views import define_refreshed
 from streamsql.binder.statements.sink_statements import define_sink
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
-from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.statements import (
-    ColumnDefinition,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -59,7 +54,7 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
             code="already_exists",
         )
     if isinstance(statement, CreateFunction):
-        return define_function(statement)
+        return define_function(statement, catalog)
     if isinstance(statement, CreateDisplay):
         return define_display(statement)
     if isinstance(statement, CreateAlarm):
@@ -124,21 +119,7 @@ def _schema(statement: CreateSource) -> Schema:
             hint="CREATE SOURCE name (column TYPE, …)",
             code="missing_columns",
         )
-    return _columns(statement.columns, "column")
-
-
-def _columns(written: Sequence[ColumnDefinition], what: str) -> Schema:
-    seen: set[str] = set()
-    for column in written:
-        if column.name.text in seen:
-            raise BindingError(
-                f"{what} {column.name.text!r} is defined twice",
-                span=column.name.span,
-                hint="rename one of them",
-                code="duplicate_name",
-            )
-        seen.add(column.name.text)
-    return Schema.of(*((column.name.text, column.dtype) for column in written))
+    return named_columns(statement.columns, "column")
 
 
 def _position(name: Name, schema: Schema) -> int:
@@ -226,41 +207,3 @@ def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition | SourceDef
     environment = replace(whole, expanding=(name,))
     bind_view(definition, statement.query, environment)
     return definition
-
-
-def define_function(statement: CreateFunction) -> FunctionDefinition:
-    """Return the definition of a function or aggregate."""
-    name = statement.name
-    what = "aggregate" if statement.aggregate else "function"
-    if name.text.upper() in KNOWN_NAMES:
-        raise BindingError(
-            f"{name.text.upper()} is a function of the language",
-            span=name.span,
-            hint="choose another name",
-            code="reserved_name",
-        )
-    if not is_implementation(statement.implementation):
-        raise BindingError(
-            f"{statement.implementation!r:.80} names no implementation",
-            span=statement.place,
-            hint="write 'package.module:name' of a module that is installed at the sites",
-            code="bad_implementation",
-        )
-    parameters = _columns(statement.parameters, "parameter")
-    if not statement.parameters:
-        raise BindingError(
-            f"{what} {name.text!r} has no parameters",
-            span=name.span,
-            hint="write a constant instead; to count rows write COUNT(*)",
-            code="missing_columns",
-        )
-    return FunctionDefinition(
-        name=name.text,
-        aggregate=statement.aggregate,
-        parameters=parameters,
-        result=statement.result,
-        implementation=statement.implementation,
-        on_null=statement.on_null,
-        merged_by=merge_of(statement),
-        text=statement.text,
-    )

@@ -5,10 +5,10 @@ from typing import Any, NoReturn
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.data.durations import parse_duration
-from streamsql.data.types import DataType
 from streamsql.errors import InternalError, QuerySyntaxError
-from streamsql.syntax.cursor import Cursor, did_you_mean, shown
+from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.statement_parsers.column_clauses import at_clause, parse_clause
+from streamsql.syntax.statement_parsers.create_functions import parse_function
 from streamsql.syntax.statement_parsers.deliveries import (
     parse_alarm,
     parse_display,
@@ -20,6 +20,7 @@ from streamsql.syntax.statement_parsers.query_clauses import (
     query_statement,
     without_output,
 )
+from streamsql.syntax.statement_parsers.type_names import parse_type
 from streamsql.syntax.statements import (
     ColumnClause,
     ColumnDefinition,
@@ -33,15 +34,6 @@ from streamsql.syntax.statements import (
     Watermark,
 )
 
-_TYPES = {
-    **dict.fromkeys(("TEXT", "VARCHAR", "STRING", "CHAR"), DataType.TEXT),
-    **dict.fromkeys(("INTEGER", "INT", "BIGINT", "SMALLINT"), DataType.INTEGER),
-    **dict.fromkeys(("DOUBLE", "FLOAT", "REAL", "NUMERIC", "DECIMAL"), DataType.DOUBLE),
-    **dict.fromkeys(("DOUBLE PRECISION",), DataType.DOUBLE),
-    **dict.fromkeys(("BOOLEAN", "BOOL"), DataType.BOOLEAN),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ"), DataType.TIMESTAMP),
-    "INTERVAL": DataType.INTERVAL,
-}
 _CREATABLE = (
     "SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW", "FUNCTION",
     "AGGREGATE", "DISPLAY", "ALARM", "SINK",
@@ -49,17 +41,6 @@ _CREATABLE = (
 _REPLACED = ("SOURCE", "LINK", "STREAM")
 _PLANNED = {"INDEX": "Pando creates the indexes that it needs"}
 MAX_COLUMNS = 256
-MAX_PARAMETERS = 32
-
-
-def type_named(word: str) -> DataType | None:
-    """Return the type a word means, or None.
-
-    Examples:
-        >>> type_named("varchar"), type_named("blob")
-        (<DataType.TEXT: 'TEXT'>, None)
-    """
-    return _TYPES.get(" ".join(word.upper().split()))
 
 
 def parse_create(
@@ -85,7 +66,7 @@ def parse_create(
         )
     word = cursor.choice(_CREATABLE, "SOURCE, TABLE, VIEW or another kind of thing after CREATE")
     if word in ("FUNCTION", "AGGREGATE"):
-        return _function(cursor, common, aggregate=word == "AGGREGATE")
+        return parse_function(cursor, common, aggregate=word == "AGGREGATE")
     if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
         return _view(cursor, common, word)
     _without_if(cursor)
@@ -203,7 +184,7 @@ def parse_column(cursor: Cursor, kind: SourceKind) -> ColumnDefinition:
         UnsupportedError: It has a constraint, or a table's column a clause of devices.
     """
     name = cursor.name("a column name")
-    dtype = _type(cursor)
+    dtype = parse_type(cursor)
     primary = False
     clauses: list[ColumnClause] = []
     while True:
@@ -240,24 +221,6 @@ def _refuse_constraint(cursor: Cursor) -> None:
             hint="leave it out",
             code="unsupported_constraint",
         )
-
-
-def _type(cursor: Cursor) -> DataType:
-    token = cursor.token
-    dtype = type_named(cursor.word())
-    if dtype is None or token is None:
-        known = "types are TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
-        hint = did_you_mean(cursor.word(), _TYPES, known)
-        cursor.fail("expected a type", hint=hint, code="unknown_type")
-    cursor.advance()
-    cursor.accept("PRECISION")
-    if cursor.at("("):
-        cursor.refuse(f"{shown(token)} takes no length", hint=f"write {dtype}", code="unknown_type")
-    if cursor.at("["):
-        cursor.refuse(
-            "columns hold single values, not arrays", hint=f"write {dtype}", code="unknown_type"
-        )
-    return dtype
 
 
 def _watermark(cursor: Cursor) -> Watermark:
@@ -322,66 +285,3 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         query=query,
         refresh=refresh,
     )
-
-
-def _function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> CreateFunction:
-    word = "AGGREGATE" if aggregate else "FUNCTION"
-    name = cursor.name(f"a name for the {word.lower()}")
-    hint = f"CREATE {word} {name.text}(x DOUBLE) RETURNS DOUBLE AS 'package.module:name'"
-    cursor.expect("(", hint=hint)
-    parameters: list[ColumnDefinition] = []
-    while not cursor.at(")"):
-        parameters.append(ColumnDefinition(cursor.name("a parameter"), _type(cursor)))
-        if len(parameters) > MAX_PARAMETERS:
-            cursor.fail(f"more than {MAX_PARAMETERS} parameters", code="limit_exceeded")
-        if not cursor.accept(","):
-            break
-    cursor.expect(")", hint=hint)
-    cursor.expect("RETURNS", hint=hint)
-    result = _type(cursor)
-    on_null, merged_by = _properties(cursor, aggregate=aggregate)
-    cursor.expect("AS", hint=hint)
-    implementation, place = cursor.string("the implementation, 'package.module:name',")
-    if cursor.token is not None:
-        more = _properties(cursor, aggregate=aggregate)
-        on_null, merged_by = on_null or more[0], merged_by or more[1]
-    cursor.end(hint=hint)
-    if not implementation.strip():
-        raise QuerySyntaxError(
-            "the implementation is missing", span=place, hint=hint, code="bad_implementation"
-        )
-    return CreateFunction(
-        **common,
-        name=name,
-        aggregate=aggregate,
-        parameters=tuple(parameters),
-        result=result,
-        implementation=implementation.strip(),
-        place=place,
-        on_null=on_null,
-        merged_by=merged_by,
-    )
-
-
-def _properties(cursor: Cursor, *, aggregate: bool) -> tuple[bool, Name | None]:
-    """Return whether NULLs are taken, and what stands behind MERGED BY; both in any order."""
-    on_null = _on_null(cursor)
-    if not cursor.at("MERGED"):
-        return on_null, None
-    if not aggregate:
-        cursor.fail(
-            "only results of aggregates are merged", hint="leave out MERGED BY", code="bad_merge"
-        )
-    hint = "MERGED BY MAX, or another of SUM, MIN, BOOL_AND, BOOL_OR and the aggregate itself"
-    cursor.expect("MERGED", "BY", hint=hint)
-    merged_by = cursor.name("the function that merges results of parts")
-    return on_null or _on_null(cursor), merged_by
-
-
-def _on_null(cursor: Cursor) -> bool:
-    if cursor.accept("CALLED"):
-        cursor.expect("ON", "NULL", "INPUT", hint="CALLED ON NULL INPUT")
-        return True
-    if cursor.accept("RETURNS"):
-        cursor.expect("NULL", "ON", "NULL", "INPUT", hint="RETURNS NULL ON NULL INPUT")
-    return False
