@@ -15,11 +15,11 @@ Example: `Filter r.rid IS NULL` over `LeftJoin [rid = rid](s, r)` becomes `AntiJ
 
 import msgspec
 
-from streamsql.algebra.null_rejection import rejected_columns
 from federated_optimizer.rules.join_shapes import padded
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import Call, Column, Expression, conjuncts
+from streamsql.algebra.null_rejection import rejected_columns
 from streamsql.algebra.operators import (
     Filter,
     Join,

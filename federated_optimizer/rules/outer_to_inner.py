@@ -23,10 +23,10 @@ Example: `Filter r.status = 'open'` over `LeftJoin(s, r)` becomes the same over 
 
 import msgspec
 
-from streamsql.algebra.null_rejection import is_null, is_rejected, rejected_columns
 from federated_optimizer.rules.join_shapes import exchanged, exchanged_position
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import Column, Expression, columns_of, conjuncts
+from streamsql.algebra.null_rejection import is_null, is_rejected, rejected_columns
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,

@@ -22,7 +22,7 @@ class FunctionDefinition(msgspec.Struct, frozen=True):
         merged_by: Of an aggregate: the function that makes the result of all rows from those of
             their parts, USER for itself; None: nothing is known.
         text: The CREATE statement.
-        body: The expression behind AS, in one line, to be shown; `text` is what is bound.
+        body: The expression behind AS, to be shown; `text` is what is bound.
     """
 
     name: str

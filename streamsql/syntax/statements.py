@@ -208,7 +208,7 @@ class FunctionBody:
     """The expression of a function or aggregate, between the parentheses.
 
     Attributes:
-        text: In one line.
+        text: As written, to be shown.
     """
 
     tree: exp.Expr = field(compare=False)

@@ -264,7 +264,7 @@ def _definition_object(definition: Definition) -> Object:
     if isinstance(definition, FunctionDefinition):
         shown["columns"] = schema_object(definition.parameters)
         shown["result"] = str(definition.result)
-        shown["implementation"] = definition.implementation
+        shown["implementation"] = definition.code
         return shown
     if isinstance(definition, DisplayDefinition):
         shown["columns"] = []

@@ -7,17 +7,18 @@ from sqlglot import exp
 
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, QueryError
-from streamsql.syntax import Drop, Query, Subscribe, parse_statement
+from streamsql.syntax import CreateFunction, Drop, Query, Subscribe, parse_statement
 
 
 class Reader(NamedTuple):
-    """A query that stands, of an alarm or of a user, or a view's.
+    """A query that stands, of an alarm or of a user, a view's, or a function with a body.
 
     Attributes:
         kind: The word used in DROP.
-        columns: Of a running query: what its readers were told; None for a view.
+        columns: Of a running query: what its readers were told; None for others.
     """
 
     kind: str
@@ -67,14 +68,12 @@ def users_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]
 
 
 def readers_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]) -> list[Reader]:
-    """Return what reads a definition, directly or through views: of `readers`, and views."""
+    """Return what reads a definition, directly or not: of `readers`, views and functions."""
     name = definition.name.lower()
-    views = (
-        Reader("view", view, query)
-        for view, query in _user_views(catalog)
-        if view != definition.name
-    )
-    return [reader for reader in (*readers, *views) if name in names_used(reader.text, catalog)]
+    views = (Reader("view", view, query) for view, query in _user_views(catalog))
+    functions = (Reader(kind_of(f), f.name, f.text) for f in catalog.functions if f.body)
+    others = (other for other in (*views, *functions) if other.name != definition.name)
+    return [reader for reader in (*readers, *others) if name in names_used(reader.text, catalog)]
 
 
 def refuse_used(statement: Drop, definition: Definition, users: list[str]) -> None:
@@ -96,7 +95,7 @@ def refuse_used(statement: Drop, definition: Definition, users: list[str]) -> No
 
 
 def names_used(text: str, catalog: Catalog) -> frozenset[str]:
-    """Return the names of all that a query's text reads or calls, lower case.
+    """Return the names of all that the text of a query or function reads or calls, lower case.
 
     A text that no longer parses uses nothing we could name.
     """
@@ -112,6 +111,8 @@ def names_used(text: str, catalog: Catalog) -> frozenset[str]:
             used.add(name)
             if isinstance(definition, ViewDefinition):
                 waiting.append(definition.query)
+            elif isinstance(definition, FunctionDefinition) and definition.body:
+                waiting.append(definition.text)
     return frozenset(used)
 
 
@@ -132,7 +133,13 @@ def _names(text: str) -> Iterator[str]:
         return
     query = statement.inner if isinstance(statement, Subscribe) else statement
     if isinstance(query, Query):
-        for table in query.tree.find_all(exp.Table):
-            yield table.name.lower()
-        for call in query.tree.find_all(exp.Anonymous):
-            yield str(call.this).lower()
+        yield from _names_in(query.tree)
+    elif isinstance(query, CreateFunction) and query.body is not None:
+        yield from _names_in(query.body.tree)
+
+
+def _names_in(tree: exp.Expr) -> Iterator[str]:
+    for table in tree.find_all(exp.Table):
+        yield table.name.lower()
+    for call in tree.find_all(exp.Anonymous):
+        yield str(call.this).lower()

@@ -170,7 +170,7 @@ def describe_definition(
             (f.name, str(f.dtype), "parameter") for f in definition.parameters.fields
         ]
         merged = f", merged by {definition.merge_name}" if definition.merge_name else ""
-        words = f"result of {definition.implementation}{merged}"
+        words = f"result of {definition.code}{merged}"
         result: Row = ("", str(definition.result), words)
         return _rows(("column", "type", "note"), [*parameters, result])
     is_query = isinstance(definition, AlarmDefinition | SinkDefinition)
@@ -218,7 +218,7 @@ def clock_text(site: SiteInfo) -> str:
 
 def _function_row(function: FunctionDefinition) -> Row:
     nulls = "called" if function.on_null else "skipped"
-    return (function.usage, kind_of(function), function.implementation, nulls)
+    return (function.usage, kind_of(function), function.code, nulls)
 
 
 def _query_row(query: QueryInfo) -> Row:

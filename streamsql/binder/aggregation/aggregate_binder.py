@@ -143,12 +143,7 @@ class Aggregation:
     def _expanded(self, call: Written, definition: FunctionDefinition) -> Expression:
         """Return the body of an aggregate over the columns of its own aggregates."""
         binder = ExpressionBinder(self.environment, self.scope, self._refuse_nested)
-        condition = conjunction([binder.predicate(c, "FILTER (WHERE …)") for c in call.conditions])
-        bound = tuple(binder.bind(argument) for argument in call.arguments)
-        arguments = checked_arguments(definition, bound, call.node, self.environment)
-        made = expanded_aggregate(
-            call, definition, arguments, condition, self.environment, Aggregation
-        )
+        made = expanded_aggregate(call, definition, binder, Aggregation)
         columns = [
             self._column(
                 part

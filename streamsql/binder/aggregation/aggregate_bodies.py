@@ -4,7 +4,7 @@ The plan has MAX and MIN where a query calls `spread`, so gateways compute parts
 queries read them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -27,10 +27,12 @@ from streamsql.binder.expressions.function_bodies import (
     Closure,
     as_declared,
     bound_body,
+    check_aggregated,
     check_body,
-    check_has_aggregate,
     put_into,
 )
+from streamsql.binder.expressions.function_calls import checked_arguments
+from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.types import DataType
@@ -81,7 +83,7 @@ def bind_aggregate(body: Body, begin: Begin) -> BoundAggregate:
     definition, scope = body.definition, body.scope
     collecting = begin(body.environment, Values((), definition.parameters), scope)
     bound = ExpressionBinder(body.environment, scope, collecting.hook).bind(body.tree)
-    check_has_aggregate(body, collecting.calls)
+    check_aggregated(body, bound, collecting.calls)
     width = len(body.parameters)
     over = [Column(n, call.name, call.dtype) for n, call in enumerate(collecting.calls)]
     results = [*(Literal(None, DataType.NULL) for _ in range(width)), *over]
@@ -168,27 +170,24 @@ def narrowed(
 
 
 def expanded_aggregate(
-    call: Written,
-    definition: FunctionDefinition,
-    arguments: Sequence[Expression],
-    condition: Expression | None,
-    environment: Environment,
-    begin: Begin,
+    call: Written, definition: FunctionDefinition, binder: NodeBinder, begin: Begin
 ) -> BoundAggregate:
     """Return what a call stands for: aggregates over the arguments, and the value over these.
 
     Args:
         call: As written.
         definition: Of the aggregate, which has a body.
-        arguments: As values of the types of the parameters.
-        condition: Of FILTER.
-        environment: Of the call.
+        binder: Of what stands inside an aggregate.
         begin: As of `bind_aggregate`.
 
     Raises:
-        QueryError: It is too large, DISTINCT cannot be kept, or the body does not bind any more.
+        QueryError: An argument does not fit, it is too large, DISTINCT cannot be kept, or the body
+            does not bind any more.
     """
-    node = call.node
+    environment, node = binder.environment, call.node
+    condition = conjunction([binder.predicate(c, "FILTER (WHERE …)") for c in call.conditions])
+    bound = tuple(binder.bind(argument) for argument in call.arguments)
+    arguments = checked_arguments(definition, bound, node, environment)
     bind = partial(bind_aggregate, begin=begin)
     body = bound_body(definition, environment, node, _KEPT, bind)
     parts = []

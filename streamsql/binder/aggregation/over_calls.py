@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Column, Expression, conjunction, map_columns
+from streamsql.algebra.expressions import Column, Expression, map_columns
 from streamsql.algebra.operators import (
     AggregateFunction,
     Frame,
@@ -29,7 +29,6 @@ from streamsql.binder.aggregation.over_specs import number_of, positive_number, 
 from streamsql.binder.expressions.aggregate_calls import Written, is_aggregate, written
 from streamsql.binder.expressions.coercion import unified
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.expressions.function_calls import checked_arguments
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.names.refused_clauses import only, queries_refused
 
@@ -179,9 +178,9 @@ def _written(node: exp.Window, environment: Environment) -> Called:
 
 def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Called:
     meant = written(call, environment)
-    if meant is not None and meant.definition is not None and meant.definition.body:
-        if not meant.distinct:
-            return Called(WindowFunction.AGGREGATE, meant.arguments, written=meant)
+    definition = None if meant is None or meant.distinct else meant.definition
+    if meant is not None and definition is not None and definition.body:
+        return Called(WindowFunction.AGGREGATE, meant.arguments, written=meant)
     if meant is None or meant.function not in FRAMED_AGGREGATES or meant.distinct:
         what = "DISTINCT" if meant is not None and meant.distinct else call.sql()
         raise environment.unsupported(
@@ -271,16 +270,7 @@ class OverWindows:
             call = self._call(over, binder)
             return (call,), Column(0, call.name, call.dtype)
         meant, definition = over.call.written, over.call.written.definition
-        tests = [binder.predicate(c, "FILTER (WHERE …)") for c in meant.conditions]
-        bound = tuple(binder.bind(argument) for argument in meant.arguments)
-        made = expanded_aggregate(
-            meant,
-            definition,
-            checked_arguments(definition, bound, meant.node, self.environment),
-            conjunction(tests),
-            self.environment,
-            Aggregation,
-        )
+        made = expanded_aggregate(meant, definition, binder, Aggregation)
         for part in made.calls:
             if part.function not in FRAMED_AGGREGATES or part.distinct:
                 what = "DISTINCT" if part.distinct else part.function

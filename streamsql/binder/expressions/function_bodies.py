@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Expression, substituted
+from streamsql.algebra.expressions import Call, Expression, columns_of, substituted
 from streamsql.binder.expressions.aggregate_calls import is_aggregate
 from streamsql.binder.expressions.coercion import converted
 from streamsql.binder.names.environment import (
@@ -148,9 +148,7 @@ def _closure(definition: FunctionDefinition, catalog: Catalog) -> Closure:
     return tuple(found.values())
 
 
-def check_nesting(
-    definition: FunctionDefinition, environment: Environment, node: exp.Expr
-) -> None:
+def check_nesting(definition: FunctionDefinition, environment: Environment, node: exp.Expr) -> None:
     """Check that bodies do not call each other over too many levels.
 
     Raises:
@@ -184,7 +182,10 @@ def check_body(body: Body) -> None:
         match node:
             case exp.Query() | exp.Exists():
                 raise _refused(
-                    body, node, "cannot contain a query", "join the query with the one that calls it"
+                    body,
+                    node,
+                    "cannot contain a query",
+                    "join the query with the one that calls it",
                 )
             case exp.Window():
                 name = body.definition.name
@@ -196,10 +197,11 @@ def check_body(body: Body) -> None:
                 )
             case exp.Column() if not isinstance(node.this, exp.Star):
                 _check_parameter(body, node)
+            case exp.Anonymous() if str(node.this).lower() == body.definition.name.lower():
+                hint = "steps that repeat are a query: WITH RECURSIVE"
+                raise _refused(body, node, "cannot call itself", hint)
             case _ if not body.definition.aggregate and is_aggregate(node, environment):
-                raise _refused(
-                    body, node, "cannot contain an aggregate", "write CREATE AGGREGATE"
-                )
+                raise _refused(body, node, "cannot contain an aggregate", "write CREATE AGGREGATE")
             case _:
                 pass
 
@@ -209,7 +211,8 @@ def _check_parameter(body: Body, node: exp.Column) -> None:
     name = identifier_text(node.this)
     names = definition.parameters.names
     if node.args.get("table") is not None:
-        hint = f"make it a parameter: {definition.name}({', '.join((*names, name))})"
+        more = ", ".join((*names, name))
+        hint = f"write {name}" if name in names else f"add a parameter: {definition.name}({more})"
         raise _refused(body, node, "reads nothing but its parameters", hint)
     if name not in names:
         raise environment.error(
@@ -217,13 +220,6 @@ def _check_parameter(body: Body, node: exp.Column) -> None:
             f"there is no parameter {name!r}",
             hint=did_you_mean(name, names, f"parameters: {', '.join(names)}"),
             code="unknown_column",
-        )
-    if definition.aggregate and not _is_inside_aggregate(node, environment):
-        raise _refused(
-            body,
-            node,
-            f"reads {name!r} outside an aggregate, where it has no single value",
-            f"write for example MIN({name}) or AVG({name})",
         )
 
 
@@ -241,12 +237,30 @@ def _refused(body: Body, node: exp.Expr, what: str, hint: str) -> QueryError:
     return body.environment.error(node, f"the body of {kind} {what}", hint=hint, code="bad_body")
 
 
-def check_has_aggregate(body: Body, calls: Sized) -> None:
-    """Check that the body of an aggregate calls one.
+def check_aggregated(body: Body, value: Expression, calls: Sized) -> None:
+    """Check that the body of an aggregate calls some, and reads its parameters only there.
+
+    Args:
+        body: Of an aggregate.
+        value: The bound body, whose first columns are the parameters.
+        calls: The aggregates it calls.
 
     Raises:
         BindingError: It does not.
     """
+    outside = columns_of(value).intersection(body.parameters)
+    if outside:
+        name = body.definition.parameters.names[min(outside)]
+        columns = (node for node in nodes_of(body.tree) if isinstance(node, exp.Column))
+        named = (node for node in columns if identifier_text(node.this) == name)
+        apart = (node for node in named if not _is_inside_aggregate(node, body.environment))
+        place = next(apart, body.tree)
+        raise _refused(
+            body,
+            place,
+            f"reads {name!r} outside an aggregate, where it has no single value",
+            f"write for example MIN({name}) or AVG({name})",
+        )
     if not calls:
         raise _refused(
             body, body.tree, "needs an aggregate", "write CREATE FUNCTION, or for example SUM(…)"

@@ -13,7 +13,6 @@ from streamsql.binder.relations.bracket_windows import windowed
 from streamsql.binder.relations.change_streams import kind_of_call
 from streamsql.binder.relations.system_times import historic_scan, history_of
 from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
-from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
@@ -208,9 +207,10 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
         case ViewDefinition():
             return _view(definition, node, environment)
         case FunctionDefinition():
+            kind = "an aggregate" if definition.aggregate else "a function"
             raise environment.error(
                 node,
-                f"{definition.name!r} is a {kind_of(definition)}, not a relation",
+                f"{definition.name!r} is {kind}, not a relation",
                 hint=f"call it in the select list: {definition.usage}",
                 code="not_a_relation",
             )

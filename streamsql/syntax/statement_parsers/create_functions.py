@@ -1,5 +1,6 @@
 """CREATE FUNCTION and CREATE AGGREGATE."""
 
+import re
 from typing import Any
 
 from streamsql.errors import QuerySyntaxError, Span
@@ -9,6 +10,7 @@ from streamsql.syntax.statement_parsers.type_names import parse_type
 from streamsql.syntax.statements import ColumnDefinition, CreateFunction, FunctionBody, Name
 
 MAX_PARAMETERS = 32
+_BREAK = re.compile(r"\s*\n\s*")
 
 
 def parse_function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> CreateFunction:
@@ -86,7 +88,9 @@ def _body(cursor: Cursor, hint: str) -> FunctionBody:
             hint="a query over its arguments is a view: CREATE VIEW",
             code="bad_body",
         )
-    text = " ".join(script.text[first.start : last.end + 1].split())
+    text = script.text[first.start : last.end + 1]
+    if "--" not in text:  # a comment ends with its line
+        text = _BREAK.sub(" ", text)
     return FunctionBody(parse_expression(script, tokens), text, place)
 
 
