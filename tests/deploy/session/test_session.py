@@ -332,3 +332,24 @@ def test_what_only_a_federation_tells_is_refused_with_the_reason(
     assert "keeps none running" in refusal(session, f"SELECT * FROM {name}")
     assert last(session, f"EXPLAIN SELECT * FROM {name}").text
     assert "is a system source" in refusal(session, f"DELETE FROM {name}")
+
+
+def test_functions_with_a_body_need_nothing_installed(session: LocalSession) -> None:
+    session.run(READINGS)
+    session.run(
+        "CREATE FUNCTION doubled(v DOUBLE) RETURNS DOUBLE AS (v * 2);"
+        "CREATE AGGREGATE spread(v DOUBLE) RETURNS DOUBLE AS (doubled(MAX(v) - MIN(v)));"
+        "INSERT INTO r VALUES ('a', 4, '2026-01-01T00:00:03Z')"
+    )
+    assert last(session, "SELECT doubled(v) AS d FROM r WHERE v IS NULL").rows == ((None,),)
+    assert last(session, "SELECT spread(v) AS s FROM r").rows == ((6.0,),)
+    assert [row[2] for row in last(session, "SHOW FUNCTIONS").rows] == [
+        "(v * 2)",
+        "(doubled(MAX(v) - MIN(v)))",
+    ]
+    text = "SELECT spr"
+    assert session.suggest(text, len(text)) == ["spread"]
+    assert "is used by aggregate spread" in refusal(session, "DROP FUNCTION doubled")
+    refused = refusal(session, "CREATE AGGREGATE low(v DOUBLE) RETURNS DOUBLE AS\n (MIN(w))")
+    assert "at line 2, column 7: w" in refused
+    session.run("DROP AGGREGATE spread; DROP FUNCTION doubled")

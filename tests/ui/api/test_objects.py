@@ -19,3 +19,12 @@ def test_columns_have_units_where_they_are_known() -> None:
     assert definition_object(source)["columns"] == columns
     query = QueryInfo("q1", "", "", QueryStatus.RUNNING, source.schema, units=source.units)
     assert query_object(query)["columns"] == columns
+
+
+def test_functions_show_their_body() -> None:
+    create = "CREATE AGGREGATE spread(v DOUBLE) RETURNS DOUBLE AS (MAX(v) - MIN(v))"
+    (spread,) = catalog_of(create).functions
+    shown = definition_object(spread)
+    assert (shown["kind"], shown["result"]) == ("aggregate", "DOUBLE")
+    assert shown["implementation"] == "(MAX(v) - MIN(v))"
+    assert shown["text"] == create

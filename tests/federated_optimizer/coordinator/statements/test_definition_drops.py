@@ -63,3 +63,21 @@ def test_users_read_directly_and_through_views(catalog: Catalog) -> None:
         refuse_used(statement, definition, users)
     assert refused.value.hint == 'DROP ALARM "a" first'
     refuse_used(statement, definition, [])
+
+
+def test_users_call_functions_directly_and_through_bodies() -> None:
+    bodies = """
+    CREATE SOURCE r (k TEXT, v DOUBLE);
+    CREATE FUNCTION f(v DOUBLE) RETURNS DOUBLE AS (v + 1);
+    CREATE AGGREGATE g(v DOUBLE) RETURNS DOUBLE AS (MAX(F(v)));
+    CREATE AGGREGATE h(v DOUBLE) RETURNS DOUBLE AS (MIN(v));
+    CREATE VIEW w AS SELECT g(v) AS m FROM r;
+    """
+    catalog = catalog_of(bodies)
+    definition = catalog.find("f")
+    assert definition is not None
+    readers = [
+        Reader("query", "q1", "SELECT m FROM w"),
+        Reader("query", "q2", "SELECT h(v) FROM r"),
+    ]
+    assert users_of(definition, catalog, readers) == ["query q1", "view w", "aggregate g"]
