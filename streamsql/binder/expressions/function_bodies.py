@@ -99,12 +99,12 @@ def bound_body(
         QueryError: It cannot be bound any more; the place is that of the call.
     """
     catalog = environment.binding.catalog
-    closure = _closure(definition, catalog)
-    found = kept.get(closure)
-    if found is not None:
-        return found
-    check_nesting(definition, environment, node)
     try:
+        closure = _closure(definition, catalog)
+        found = kept.get(closure)
+        if found is not None:
+            return found
+        check_nesting(definition, environment, node)
         tree, script = _parsed(definition.text)
         made = bind(new_body(definition, tree, script, catalog))
     except QueryError as error:

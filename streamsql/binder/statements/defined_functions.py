@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from sqlglot import exp
 
 from streamsql.algebra.user_functions import is_implementation
 from streamsql.binder.aggregation.aggregate_binder import Aggregation
@@ -16,8 +17,9 @@ from streamsql.binder.statements.aggregate_merges import merge_of
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
-from streamsql.errors import BindingError
-from streamsql.syntax.statements import ColumnDefinition, CreateFunction, FunctionBody
+from streamsql.errors import BindingError, QueryError
+from streamsql.syntax.parse import parse_statement
+from streamsql.syntax.statements import ColumnDefinition, CreateFunction, FunctionBody, Query
 
 
 def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefinition:
@@ -32,6 +34,13 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
     if name.text.upper() in KNOWN_NAMES:
         raise BindingError(
             f"{name.text.upper()} is a function of the language",
+            span=name.span,
+            hint="choose another name",
+            code="reserved_name",
+        )
+    if not _is_free(statement):
+        raise BindingError(
+            f"{name.text.upper()} is a function of SQL, and a call would mean that one",
             span=name.span,
             hint="choose another name",
             code="reserved_name",
@@ -63,6 +72,17 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
     if statement.body is None:
         return msgspec.structs.replace(definition, merged_by=merge_of(statement))
     return _with_body(definition, statement, statement.body, catalog)
+
+
+def _is_free(statement: CreateFunction) -> bool:
+    """Whether the parser leaves the meaning of a call to the catalog: it knows more than we do."""
+    arguments = ", ".join("x" for _ in statement.parameters)
+    name = statement.name.text.replace('"', '""')
+    try:
+        query = parse_statement(f'SELECT "{name}"({arguments})')
+    except QueryError:
+        return False
+    return isinstance(query, Query) and isinstance(query.tree.expressions[0], exp.Anonymous)
 
 
 def _with_body(

@@ -275,6 +275,11 @@ def test_calls_stand_where_aggregates_do(ours: str, theirs: str) -> None:
             "bad_fraction",
         ),
         ("FUNCTION «abs»(x DOUBLE) RETURNS DOUBLE AS (x)", "of the language", "reserved_name"),
+        (
+            "AGGREGATE «kurtosis»(x DOUBLE) RETURNS DOUBLE AS (MAX(x))",
+            "KURTOSIS is a function of SQL, and a call would mean that one",
+            "reserved_name",
+        ),
         ("FUNCTION «f»() RETURNS DOUBLE AS (1.0)", "has no parameters", "missing_columns"),
     ],
 )

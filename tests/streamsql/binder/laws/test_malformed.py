@@ -38,6 +38,8 @@ NEW_GRAMMAR = [
     "SELECT MODE(room) AS m, STRING_AGG(DISTINCT desk, ', ') AS d, PERCENTILE_DISC(0.5) WITHIN "
     "GROUP (ORDER BY weight DESC) AS p FROM seat",
     "CREATE FUNCTION dew(c DOUBLE) RETURNS DOUBLE CALLED ON NULL INPUT AS 'a.b:c'",
+    "CREATE AGGREGATE mean(v DOUBLE, w DOUBLE) RETURNS DOUBLE AS (SUM(v * w) / COUNT(*) FILTER "
+    "(WHERE w > 1))",
     "SELECT desk FROM seat ORDER BY desk OUTPUT TO DISPLAY lobby",
 ]
 GOOD = [entry.instead for entry in STATEMENT_CODES if entry.instead] + [

@@ -17,6 +17,7 @@ from streamsql.binder import (
 )
 from streamsql.errors import QueryError
 from streamsql.syntax import (
+    CreateFunction,
     CreateSource,
     CreateView,
     Delete,
@@ -36,6 +37,8 @@ SOURCES = """
 CREATE SOURCE seat (desk TEXT, room TEXT, weight DOUBLE, ts TIMESTAMP) WITH (ttl = '90 s');
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
 CREATE TABLE machines (mid TEXT PRIMARY KEY, room TEXT, level INTEGER);
+CREATE FUNCTION halved(v DOUBLE, by DOUBLE) RETURNS DOUBLE AS (v / by);
+CREATE AGGREGATE apart(v DOUBLE) RETURNS DOUBLE AS (halved(MAX(v) - MIN(v), 2));
 """
 VALID = [
     "SELECT room, AVG(weight) AS m FROM seat [RANGE 10 MINUTES] GROUP BY room HAVING COUNT(*) > 2",
@@ -75,6 +78,12 @@ VALID = [
     "WITH w AS (SELECT desk, weight, ROW_NUMBER() OVER (PARTITION BY room ORDER BY ts DESC) AS n "
     "FROM seat) SELECT w.desk, x.level FROM w ASOF LEFT JOIN machines x ON w.desk = x.mid AND "
     "w.desk >= x.room WHERE n <= 3 AND w.weight IN (SELECT MAX(cost) FROM link GROUP BY src)",
+    "CREATE FUNCTION f(a DOUBLE, b TEXT) RETURNS DOUBLE AS (CASE WHEN b LIKE 'a%' THEN halved(a, 3) "
+    "ELSE COALESCE(a, 0) END)",
+    "CREATE AGGREGATE g(a DOUBLE, b DOUBLE) RETURNS DOUBLE CALLED ON NULL INPUT AS (SUM(a * b) / "
+    "COUNT(*) FILTER (WHERE b > 1) + apart(b))",
+    "SELECT room, apart(DISTINCT weight) FILTER (WHERE halved(weight, 2) > 1) AS a, "
+    "apart(SUM(weight)) OVER (ORDER BY room) AS b FROM seat GROUP BY room HAVING apart(weight) > 1",
     "SHOW SOURCES; DESCRIBE seat; DROP VIEW IF EXISTS v; ADVANCE TIME BY '10 s'",
 ]
 STRANGE_TEXT = r"""
@@ -104,7 +113,7 @@ def bind(statement: Statement) -> None:
             bind_query(query, CATALOG)
         case Query():
             bind_query(statement, CATALOG)
-        case CreateSource() | CreateView():
+        case CreateSource() | CreateView() | CreateFunction():
             define(statement, CATALOG)
         case Insert():
             bind_insert(statement, CATALOG)
