@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from streamsql.algebra.operators import StreamKind
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
+from streamsql.function_completion import function_body, function_words
 from streamsql.source_completion import TYPES, source_words
 
 _EXPLAIN = (
@@ -68,7 +69,6 @@ _AFTER: dict[tuple[str, ...], str] = {
     ("WITH", "RECURSIVE"): "",
 }
 """What follows the one or two words before the place."""
-_MERGES = "SUM,MIN,MAX,BOOL_AND,BOOL_OR"
 _DELIVERY = "WITH (SNAPSHOT = false),WITH (PROGRESS),ENVELOPE UPSERT (KEY ("
 _SETTINGS = "scheduler =,slice_ms =,queue_rows =,share_synopses =,report_seconds ="
 MAX_SHOWN = 400
@@ -189,8 +189,8 @@ def _of_statement(words: list[str]) -> str | None:
             return "WITH ("
         case ["CREATE", "ALARM", _]:
             return "AS"
-        case ["CREATE", "AGGREGATE", _, "(", *rest] if depth == 0:
-            return _of_aggregate(rest)
+        case ["CREATE", "FUNCTION" | "AGGREGATE" as kind, _, "(", *rest] if depth == 0:
+            return function_words(rest, kind)
         case ["CREATE", "SINK", _]:
             return "FROM"
         case ["GRANT" | "REVOKE", *_]:
@@ -207,17 +207,6 @@ def _of_statement(words: list[str]) -> str | None:
             return _of_subscription(words, depth)
         case _:
             return None
-
-
-def _of_aggregate(words: list[str]) -> str | None:
-    """Return what CREATE AGGREGATE goes on with behind its parameters."""
-    if words[-2:] == ["MERGED", "BY"]:
-        return _MERGES
-    if words[-1] == "MERGED":
-        return "BY"
-    if words[-1] == "RETURNS":
-        return TYPES
-    return "MERGED BY,CALLED ON NULL INPUT,AS" if "RETURNS" in words else "RETURNS"
 
 
 def _of_grant(words: list[str]) -> str | None:
@@ -309,6 +298,11 @@ def _candidates(
         yield from (Completion(word, "window") for word in _WINDOW.split(","))
         yield from _columns(aliases, relations)
         return
+    body = function_body(before)
+    if body is not None:
+        yield from (Completion(name, "column", "parameter") for name in body[1])
+        yield from _calls(functions, with_aggregates=body[0] == "AGGREGATE")
+        return
     alone = _following(before)
     if alone is not None:
         yield from (Completion(word, "keyword") for word in alone.split(",") if word)
@@ -329,10 +323,7 @@ def _candidates(
         return
     if clause and clause not in _WITHOUT_VALUES:
         yield from _columns(aliases, relations)
-        if clause in ("SELECT", "HAVING", "BY"):
-            yield from _called(_AGGREGATES.split("|"), "aggregate")
-        usages = [signature.usage for known in SIGNATURES.values() for signature in known]
-        yield from _called([*functions, *usages], "function")
+        yield from _calls(functions, with_aggregates=clause in ("SELECT", "HAVING", "BY"))
     elif clause in ("DROP", "REFRESH"):
         yield from (Completion(name, "relation") for name in relations)
     yield from (Completion(word, "keyword") for word in _KEYWORDS[clause].split(","))
@@ -345,6 +336,13 @@ def _columns(
         yield Completion(alias, "relation", aliases[alias])
     for name in dict.fromkeys(aliases.values()):
         yield from (Completion(column, "column", name) for column in relations.get(name, ()))
+
+
+def _calls(functions: Iterable[str], *, with_aggregates: bool) -> Iterator[Completion]:
+    if with_aggregates:
+        yield from _called(_AGGREGATES.split("|"), "aggregate")
+    usages = [signature.usage for known in SIGNATURES.values() for signature in known]
+    yield from _called([*functions, *usages], "function")
 
 
 def _called(usages: Iterable[str], kind: str) -> Iterator[Completion]:

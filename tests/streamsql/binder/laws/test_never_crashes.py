@@ -78,8 +78,8 @@ VALID = [
     "WITH w AS (SELECT desk, weight, ROW_NUMBER() OVER (PARTITION BY room ORDER BY ts DESC) AS n "
     "FROM seat) SELECT w.desk, x.level FROM w ASOF LEFT JOIN machines x ON w.desk = x.mid AND "
     "w.desk >= x.room WHERE n <= 3 AND w.weight IN (SELECT MAX(cost) FROM link GROUP BY src)",
-    "CREATE FUNCTION f(a DOUBLE, b TEXT) RETURNS DOUBLE AS (CASE WHEN b LIKE 'a%' THEN halved(a, 3) "
-    "ELSE COALESCE(a, 0) END)",
+    "CREATE FUNCTION f(a DOUBLE, b TEXT) RETURNS DOUBLE AS (CASE WHEN b LIKE 'a%' THEN "
+    "halved(a, 3) ELSE COALESCE(a, 0) END)",
     "CREATE AGGREGATE g(a DOUBLE, b DOUBLE) RETURNS DOUBLE CALLED ON NULL INPUT AS (SUM(a * b) / "
     "COUNT(*) FILTER (WHERE b > 1) + apart(b))",
     "SELECT room, apart(DISTINCT weight) FILTER (WHERE halved(weight, 2) > 1) AS a, "
