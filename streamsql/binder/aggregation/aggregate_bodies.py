@@ -20,6 +20,7 @@ from streamsql.algebra.operators import Plan
 from streamsql.algebra.user_functions import is_called_on_null
 from streamsql.binder.aggregation.aggregate_types import IDEMPOTENT, combined
 from streamsql.binder.expressions.aggregate_calls import Written
+from streamsql.binder.expressions.coercion import converted
 from streamsql.binder.expressions.conditions import filtered
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.expressions.function_bodies import (
@@ -190,13 +191,36 @@ def expanded_aggregate(
     arguments = checked_arguments(definition, bound, node, environment)
     bind = partial(bind_aggregate, begin=begin)
     body = bound_body(definition, environment, node, _KEPT, bind)
-    parts = []
-    for known in body.calls:
+    parts, results = [], list[Expression]()
+    for number, known in enumerate(body.calls):
         part = _distinct(known, definition, environment, node) if call.distinct else known
         put = [put_into(a, arguments, definition, environment, node) for a in part.arguments]
-        made = msgspec.structs.replace(part, arguments=tuple(put))
+        made = uncast(msgspec.structs.replace(part, arguments=tuple(put)))
         parts.append(narrowed(made, condition, environment, node))
-    return BoundAggregate(body.value, tuple(parts))
+        results.append(converted(Column(number, made.name, made.dtype), known.dtype))
+    return BoundAggregate(
+        put_into(body.value, results, definition, environment, node), tuple(parts)
+    )
+
+
+def uncast(call: AggregateCall) -> AggregateCall:
+    """Return MIN, MAX or COUNT of INTEGERs that were made DOUBLEs as that of the INTEGERs.
+
+    Larger INTEGERs do not become smaller DOUBLEs, and none becomes NULL. So they are shared with
+    those of others, who need no conversion.
+    """
+    if call.function not in (F.MIN, F.MAX, F.COUNT) or call.distinct:
+        return call
+    condition, value = _split(call.arguments[0])
+    match value:
+        case Call(function="CAST", arguments=(inner,)) if _is_widened(inner, value):
+            return _with(call, 0, filtered(condition, inner))
+        case _:
+            return call
+
+
+def _is_widened(before: Expression, after: Expression) -> bool:
+    return before.dtype == DataType.INTEGER and after.dtype == DataType.DOUBLE
 
 
 def _distinct(

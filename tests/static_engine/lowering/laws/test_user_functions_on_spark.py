@@ -23,6 +23,8 @@ MODULE = "deploy.samples.readings"
 SCRIPT = f"""
 CREATE FUNCTION dew(c DOUBLE, h DOUBLE) RETURNS DOUBLE AS '{MODULE}:dew_point';
 CREATE AGGREGATE harmonic(v DOUBLE) RETURNS DOUBLE AS '{MODULE}:HarmonicMean';
+CREATE FUNCTION warmer(c DOUBLE, least DOUBLE) RETURNS DOUBLE AS (GREATEST(c, least) + 1);
+CREATE AGGREGATE mean_of(v DOUBLE, w DOUBLE) RETURNS DOUBLE AS (SUM(v * w) / SUM(w) + harmonic(v));
 CREATE TABLE room (rid TEXT, celsius DOUBLE, humidity DOUBLE);
 CREATE SOURCE seat (mid TEXT, rid TEXT, ts TIMESTAMP);
 INSERT INTO room VALUES ('r1', 20.0, 50.0), ('r1', 22.0, 40.0), ('r2', 20.0, 0.0),
@@ -36,6 +38,8 @@ QUERIES = (
     "SELECT rid, harmonic(celsius) AS h, harmonic(DISTINCT humidity) AS g FROM room GROUP BY rid",
     "SELECT harmonic(dew(celsius, humidity) + 20) AS h FROM room",
     "SELECT harmonic(celsius) AS h FROM room WHERE celsius > 100",
+    "SELECT rid, mean_of(celsius, humidity) AS m FROM room WHERE warmer(celsius, 9) > 11 "
+    "GROUP BY rid",
 )
 FEDERATED = (
     "SELECT mid, dew(celsius, humidity) AS d FROM seat JOIN room ON seat.rid = room.rid "

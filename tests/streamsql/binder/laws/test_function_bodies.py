@@ -51,6 +51,7 @@ ROWS: list[Row] = [
     ("b", None, None, 6),
 ]
 CATALOG = catalog_of(SCRIPT)
+MAX_MIN_N = ["MAX(CASE(x > 1, n, NULL))", "MIN(CASE(x > 1, n, NULL))"]
 
 
 def create(text: str, catalog: Catalog) -> FunctionDefinition:
@@ -124,7 +125,9 @@ def test_a_definition_keeps_its_body() -> None:
         ("middle(DISTINCT x)", ["PERCENTILE_CONT(DISTINCT x)"]),
         ("present(DISTINCT x)", ["COUNT(DISTINCT CASE(SQRT(x) IS NOT NULL, x, NULL))"]),
         ("hot(x)", ["COUNT(x)", "MAX(x + 1)", "MIN(x + 1)"]),
-        ("spread(n)", ["MAX(CAST(n AS DOUBLE))", "MIN(CAST(n AS DOUBLE))"]),
+        ("spread(n), MAX(n)", ["MAX(n)", "MIN(n)"]),
+        ("spread(n) FILTER (WHERE x > 1), rows_of(n)", [*MAX_MIN_N, "COUNT(n)"]),
+        ("middle(n)", ["PERCENTILE_CONT(CAST(n AS DOUBLE))"]),
     ],
 )
 def test_a_call_becomes_plain_aggregates(call: str, expected: list[str]) -> None:
@@ -191,6 +194,11 @@ def test_over_no_rows_and_in_correlated_subqueries() -> None:
             "SELECT n, share(x) FILTER (WHERE n <> 2) OVER (ORDER BY n) AS m FROM t",
             "SELECT n, COUNT(*) FILTER (WHERE x > 2 AND n <> 2) OVER (ORDER BY n) * 1.0 / "
             "COUNT(*) FILTER (WHERE x IS NOT NULL AND n <> 2) OVER (ORDER BY n) FROM t",
+        ),
+        (
+            "SELECT k, spread(n), spread(n) OVER () FROM t GROUP BY k, n",
+            "SELECT k, MAX(n) - MIN(n) + 0.0, MAX(n) OVER () - MIN(n) OVER () + 0.0 FROM t "
+            "GROUP BY k, n",
         ),
         (
             "SELECT k, spread(SUM(x)) OVER () FROM t GROUP BY k",
