@@ -86,8 +86,8 @@ def bind_aggregate(body: Body, begin: Begin) -> BoundAggregate:
     bound = ExpressionBinder(body.environment, scope, collecting.hook).bind(body.tree)
     check_aggregated(body, bound, collecting.calls)
     width = len(body.parameters)
-    over = [Column(n, call.name, call.dtype) for n, call in enumerate(collecting.calls)]
-    results = [*(Literal(None, DataType.NULL) for _ in range(width)), *over]
+    results: list[Expression] = [Literal(None, DataType.NULL)] * width
+    results += [Column(n, call.name, call.dtype) for n, call in enumerate(collecting.calls)]
     value = put_into(bound, results, definition, body.environment, body.tree)
     calls = collecting.calls
     if not definition.on_null:

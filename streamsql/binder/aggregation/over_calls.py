@@ -4,7 +4,7 @@ Hidden columns of the query hold the arguments, which may contain aggregates of 
 expression around a function is computed over its result.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -249,12 +249,14 @@ class OverWindows:
             width = len(plan.schema)
             for over in group:
                 made, value = self._calls(over, binder)
-                places = []
-                for call in made:
-                    number += 1
-                    places.append(Column(width + len(calls), f"over_{number}", call.dtype))
-                    calls.append(msgspec.structs.replace(call, name=f"over_{number}"))
-                columns[over.node] = map_columns(value, lambda c, at=places: at[c.position])
+                first = width + len(calls)
+                named = [
+                    msgspec.structs.replace(call, name=f"over_{n}")
+                    for n, call in enumerate(made, number + 1)
+                ]
+                number += len(named)
+                columns[over.node] = _over_results(value, named, first)
+                calls += named
             by = (*keys, *(positions[place] for place in partition))
             sorts = tuple(
                 msgspec.structs.replace(key, position=positions[key.position]) for key in order
@@ -302,3 +304,9 @@ class OverWindows:
             call.aggregate,
             call.number,
         )
+
+
+def _over_results(value: Expression, calls: Sequence[WindowCall], first: int) -> Expression:
+    """Return a value over the n-th of some functions over their columns, which begin at `first`."""
+    columns = [Column(first + n, call.name, call.dtype) for n, call in enumerate(calls)]
+    return map_columns(value, lambda column: columns[column.position])

@@ -7,7 +7,7 @@ skipped, and asks for FILTER and DISTINCT in a subquery over the rows of a group
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -140,8 +140,10 @@ def test_functions_answer_as_macros(
     inner: Both, outer: Both, content: list[Row], data: st.DataObject
 ) -> None:
     """Calls of calls, in the select list, in WHERE and as the value of an aggregate."""
-    outer = Both(
-        *(text.replace(" f(", " o(") for text in (outer.ours, outer.theirs)), outer.parameters
+    outer = replace(
+        outer,
+        ours=outer.ours.replace(" f(", " o("),
+        theirs=outer.theirs.replace(" f(", " o("),
     )
     argument = st.sampled_from(["x", "w", "n", "x + w", "1", "NULL", "COALESCE(n, 2)"])
     call = f"f({', '.join(data.draw(argument) for _ in range(inner.parameters))})"
