@@ -39,6 +39,7 @@ CREATE AGGREGATE of_both(a DOUBLE, b DOUBLE) RETURNS INTEGER AS (COUNT(*));
 CREATE AGGREGATE present(a DOUBLE) RETURNS INTEGER AS (COUNT(SQRT(a)));
 CREATE AGGREGATE last_known(value DOUBLE, at INTEGER) RETURNS DOUBLE AS (ARG_MAX(value, at));
 CREATE AGGREGATE middle(value DOUBLE) RETURNS DOUBLE AS (MEDIAN(value));
+CREATE AGGREGATE added(value DOUBLE) RETURNS DOUBLE AS (SUM(value));
 CREATE AGGREGATE hot(celsius DOUBLE) RETURNS DOUBLE AS
     (CASE WHEN rows_of(celsius) > 1 THEN fahrenheit(spread(celsius + 1)) END);
 """
@@ -127,6 +128,7 @@ def test_a_definition_keeps_its_body() -> None:
         ("hot(x)", ["COUNT(x)", "MAX(x + 1)", "MIN(x + 1)"]),
         ("spread(n), MAX(n)", ["MAX(n)", "MIN(n)"]),
         ("spread(n) FILTER (WHERE x > 1), rows_of(n)", [*MAX_MIN_N, "COUNT(n)"]),
+        ("added(n)", ["SUM(CAST(n AS DOUBLE))"]),
         ("middle(n)", ["PERCENTILE_CONT(CAST(n AS DOUBLE))"]),
     ],
 )
