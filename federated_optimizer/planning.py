@@ -1,7 +1,7 @@
 """The way of a query through the optimizer: normalize, group joins by place, choose, cut."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -11,7 +11,7 @@ from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.canonical.exact_cache import exactly_cached
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.rules import LOGICAL_RULES, UNREAD_SIDES, WIDTH_RULES, run_rules
+from federated_optimizer.rules import LOGICAL_RULES, UNREAD_SIDES, WIDTH_RULES, Rule, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
@@ -36,15 +36,35 @@ def normalize(plan: Plan, topology: Topology, *, unread_sides: bool = True) -> P
     Raises:
         InternalError: A step changed the schema.
     """
-    return _normalized((plan, topology, unread_sides))
+    found, has_unread = _normalized((plan, topology))
+    return _with_unread((plan, topology)) if has_unread and not unread_sides else found
 
 
 # A registration normalizes a plan when it reads it, when it orders its joins and when it cuts it.
 @exactly_cached(512)
-def _normalized(asked: tuple[Plan, Topology, bool]) -> Plan:
-    plan, topology, unread_sides = asked
+def _normalized(asked: tuple[Plan, Topology]) -> tuple[Plan, bool]:
+    """Return a plan that is ready, and whether it had sides of joins that nobody reads."""
+    has_unread = False
+
+    def without_unread(plan: Plan) -> Plan:
+        nonlocal has_unread
+        made = UNREAD_SIDES.apply(plan)
+        has_unread = has_unread or made != plan
+        return made
+
+    noted = Rule(UNREAD_SIDES.name, without_unread)
+    rules = [noted if rule is UNREAD_SIDES else rule for rule in LOGICAL_RULES]
+    return _by_rules(*asked, rules), has_unread
+
+
+@exactly_cached(512)
+def _with_unread(asked: tuple[Plan, Topology]) -> Plan:
+    """Return a plan that is ready but for the sides of joins that nobody reads, which it keeps."""
+    return _by_rules(*asked, [rule for rule in LOGICAL_RULES if rule is not UNREAD_SIDES])
+
+
+def _by_rules(plan: Plan, topology: Topology, rules: Sequence[Rule]) -> Plan:
     plan = transform_up(plan, lambda node: _ready(node, topology))
-    rules = [rule for rule in LOGICAL_RULES if unread_sides or rule is not UNREAD_SIDES]
     grouped = group_joins(run_rules(plan, rules), topology)
     if grouped.schema != plan.schema:
         raise InternalError(f"grouping joins changed the schema to {grouped.schema}")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from federated_optimizer import Topology
+from federated_optimizer.planning import normalize
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from streamsql.algebra.operators import Join, JoinKind, Plan, Scan, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
@@ -12,6 +14,7 @@ CATALOG = catalog_of(
     "CREATE TABLE p (k INTEGER PRIMARY KEY, v INTEGER)",
     "CREATE SOURCE q (i INTEGER, j INTEGER, w INTEGER, ts TIMESTAMP, KEY (i, j))",
 )
+TOPOLOGY = Topology({"gw": frozenset({"q"})})
 INNER, LEFT, SEMI = JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI
 
 
@@ -88,3 +91,33 @@ def test_columns_of_the_side_that_comes_first_are_right() -> None:
     (join,) = [node for node in walk_plan(plan) if isinstance(node, Join)]
     assert (join.left.schema.names, join.right.schema.names) == (("x", "y"), ("a", "b"))
     assert join.keys == ((0, 1),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT r.a, s.y FROM r JOIN s ON r.b = s.x WHERE s.y > 3",
+        "SELECT r.a FROM r WHERE EXISTS (SELECT x FROM s WHERE s.x = r.b)",
+        "SELECT DISTINCT r.a, s.y FROM r JOIN s ON r.b = s.x",
+    ],
+)
+def test_a_plan_without_unread_sides_is_normalized_once_for_both_ways(text: str) -> None:
+    plan = bound_query(text, CATALOG).plan
+    assert normalize(plan, TOPOLOGY, unread_sides=False) is normalize(plan, TOPOLOGY)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("SELECT DISTINCT r.a FROM r JOIN s ON r.b = s.x", [INNER]),
+        ("SELECT DISTINCT r.a FROM r LEFT JOIN s ON r.b = s.x", [LEFT]),
+    ],
+)
+def test_a_normalized_plan_keeps_unread_sides_where_it_is_asked_to(
+    text: str, kinds: list[JoinKind]
+) -> None:
+    plan = bound_query(text, CATALOG).plan
+    kept = normalize(plan, TOPOLOGY, unread_sides=False)
+    assert [node.kind for node in walk_plan(kept) if isinstance(node, Join)] == kinds
+    left_out = normalize(plan, TOPOLOGY)
+    assert [n.kind for n in walk_plan(left_out) if isinstance(n, Join)] != kinds
