@@ -49,6 +49,11 @@ FORMS = {
     "ARG_MAX": r"ARG_MAX\(",
     "FILTER": r"FILTER \(",
     "MEDIAN": r"MEDIAN\(",
+    "OVER": r"OVER \(",
+    "SESSION": r"SESSION\(",
+    "SLIDE": r" SLIDE ",
+    "STRING_AGG": r"STRING_AGG\(",
+    "ALL": r"> ALL \(",
     "aggregates of users": r"(counted|peak|harmonic_mean)\(",
 }
 """Patterns of texts with forms of which each set has to have queries that share something."""

@@ -14,6 +14,12 @@ from benchmarks._sequences.aggregate_queries import (
 )
 from benchmarks._sequences.templates import Template
 from benchmarks._sequences.templates import same as _same
+from benchmarks._sequences.windows_and_places import (
+    places,
+    sessions,
+    sliding,
+    subqueries,
+)
 
 SOURCES = """
 CREATE SOURCE readings (sensor TEXT, room TEXT, celsius INTEGER, level INTEGER, KEY (sensor))
@@ -339,6 +345,10 @@ GROUPS = {
     "outer joins": (*_outer(),),
     "recursions": (*_recursions(),),
     "windows": (*_windows(),),
+    "places": (*places(),),
+    "sessions": (*sessions(),),
+    "sliding": (*sliding(),),
+    "subqueries": (*subqueries(),),
 }
 """Templates that overlap, by what they have in common."""
 

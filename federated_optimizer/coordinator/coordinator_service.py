@@ -270,7 +270,7 @@ class Coordinator(OpenedRooms):
 
     @override
     def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
-        return infos_of(self._queries.all(origin), wanted)
+        return infos_of(self._queries.all(origin, displayed=wanted.displayed), wanted)
 
     @override
     def query_changes(self) -> int:

@@ -1,38 +1,41 @@
 """Lineage: which views, alarms, sinks and queries rest on a source or table."""
 
-from collections.abc import Iterable
-
-from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, Wanted
 from federated_optimizer.coordinator.statements.definition_drops import names_used
 from streamsql.catalog.catalog import Catalog, kind_of
-from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.catalog.sink_definitions import SinkDefinition
 
 Readers = dict[str, list[dict[str, str]]]
 
+MOST_QUERIES = 20
+"""Queries that are named of a source, the newest."""
 
-def readers_by_source(definitions: Iterable[Definition], queries: Iterable[QueryInfo]) -> Readers:
-    """Return what reads each source and table, directly or through views.
+MORE = {"kind": "more", "name": "queries"}
+"""Stands for those that are not named."""
 
-    Args:
-        definitions: Those that who asks may see.
-        queries: Likewise; those of pages are left out.
-    """
-    known = list(definitions)
+
+def readers_by_source(coordinator: CoordinatorApi) -> Readers:
+    """Return what reads each source and table that one may see, directly or through views."""
+    known = coordinator.definitions()
     catalog = Catalog()
     for definition in known:
         catalog.define(definition)
     sources = {each.name.lower() for each in known if isinstance(each, SourceDefinition)}
-    texts = [
-        (kind_of(each), each.name, each.query)
-        for each in known
-        if isinstance(each, ViewDefinition | AlarmDefinition | SinkDefinition)
-        and not getattr(each, "library", False)
-    ]
-    texts += [("query", each.name, each.text) for each in queries if each.origin == Origin.USER]
     found: Readers = {}
-    for kind, name, text in texts:
-        for source in sorted(names_used(text, catalog) & sources):
-            found.setdefault(source, []).append({"kind": kind, "name": name})
+    for each in known:
+        if not isinstance(each, ViewDefinition | AlarmDefinition | SinkDefinition):
+            continue
+        if getattr(each, "library", False):
+            continue
+        for source in sorted(names_used(each.query, catalog) & sources):
+            found.setdefault(source, []).append({"kind": kind_of(each), "name": each.name})
+    for source in sorted(sources):
+        queries = coordinator.queries(Origin.USER, Wanted(reads=source, most=MOST_QUERIES + 1))
+        named = [{"kind": "query", "name": query.name} for query in queries[-MOST_QUERIES:]]
+        if named:
+            more = [MORE] if len(queries) > MOST_QUERIES else []
+            found.setdefault(source, []).extend((*named, *more))
     return found

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, Wanted
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.notice_definitions import DisplayDefinition
 from streamsql.errors import FederationError
@@ -110,7 +110,7 @@ def _mark(query: dict[str, Any]) -> object:
 def display_objects(coordinator: CoordinatorApi) -> list[dict[str, Any]]:
     """Return the displays, in the order they were made, with their queries, oldest first."""
     queries: dict[str, list[QueryInfo]] = {}
-    for query in coordinator.queries():
+    for query in coordinator.queries(wanted=Wanted(displayed=True)):
         queries.setdefault(query.display, []).append(query)
     return [
         {

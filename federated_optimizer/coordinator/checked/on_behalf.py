@@ -178,7 +178,7 @@ class OnBehalf(CoordinatorApi):
 
     @override
     def queries(self, origin: Origin | None = None, wanted: Wanted = ALL) -> tuple[QueryInfo, ...]:
-        found = self._parts.queries.all(origin)
+        found = self._parts.queries.all(origin, displayed=wanted.displayed)
         return infos_of(found, wanted, may_read(self._rights, self._principal))
 
     @override

@@ -22,12 +22,14 @@ class Wanted:
         words: Each of them, in any case, is in the id, the name or the text of a query.
         reads: A relation that they read, themselves or in a view, in any case; empty: any.
         most: The number of queries at most; None: any number.
+        displayed: True: only those whose answers are shown on a display.
     """
 
     shows: Callable[[Schema], bool] | None = None
     words: str = ""
     reads: str = ""
     most: int | None = None
+    displayed: bool = False
 
 
 ALL = Wanted()

@@ -105,9 +105,11 @@ class Queries:
         """Return the queries and the hidden ones of nodes."""
         return (*self._running.of(), *self.nodes.all())
 
-    def all(self, origin: Origin | None = None) -> tuple[RunningQuery, ...]:
-        """Return the queries, or those of an origin, newest last."""
-        return tuple(self._running.of(origin))
+    def all(
+        self, origin: Origin | None = None, *, displayed: bool = False
+    ) -> tuple[RunningQuery, ...]:
+        """Return the queries, or those of an origin, newest last; of displays alone if asked."""
+        return self._running.displayed(origin) if displayed else tuple(self._running.of(origin))
 
     def find(self, name: str) -> RunningQuery | None:
         """Return a query by id or name."""

@@ -1,6 +1,7 @@
 """DROP of definitions: which one a statement means, and what still uses it."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -70,10 +71,20 @@ def users_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]
 def readers_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]) -> list[Reader]:
     """Return what reads a definition, directly or not: of `readers`, views and functions."""
     name = definition.name.lower()
+
+    def uses(text: str) -> bool:
+        return name in names_used(text, catalog)
+
+    # To parse the texts of thousands of queries takes seconds: most do not even have the name in
+    # them, nor that of a view or function that uses it.
+    functions = [Reader(kind_of(f), f.name, f.text) for f in catalog.functions if f.body]
+    over = [view.name for view in catalog.views if uses(view.query)]
+    over += [function.name for function in functions if uses(function.text)]
+    said = [each.lower().replace('"', '""') for each in (definition.name, *over)]
+    named = (reader for reader in readers if any(map(reader.text.lower().__contains__, said)))
     views = (Reader("view", view, query) for view, query in _user_views(catalog))
-    functions = (Reader(kind_of(f), f.name, f.text) for f in catalog.functions if f.body)
     others = (other for other in (*views, *functions) if other.name != definition.name)
-    return [reader for reader in (*readers, *others) if name in names_used(reader.text, catalog)]
+    return [reader for reader in chain(named, others) if uses(reader.text)]
 
 
 def refuse_used(statement: Drop, definition: Definition, users: list[str]) -> None:

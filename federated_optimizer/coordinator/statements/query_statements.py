@@ -263,11 +263,10 @@ class QueryStatements:
         for query_id in tuple(self._unstored):
             await self.ensure_stored(query_id)
 
-    def shown_on(self, display: str) -> list[RunningQuery]:
+    def shown_on(self, display: str) -> tuple[RunningQuery, ...]:
         """Return the queries whose answers a display shows, oldest first."""
-        if not display:
-            return []
-        return [q for q in self._queries.all() if q.presentation.display == display]
+        shown = self._queries.all(displayed=True)
+        return tuple(query for query in shown if query.presentation.display == display)
 
     async def stop(self, query: RunningQuery) -> StatementResult:
         """Stop and discard a query.

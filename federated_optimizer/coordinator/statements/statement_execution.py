@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ACTING,
     Origin,
     ResultKind,
     SiteInfo,
@@ -206,9 +207,11 @@ class StatementRunner:
                     "explaining the plan",
                 )
             case Show(kind=kind):
-                running = tuple(filter(may, self._queries.all()))
-                infos = infos_of(running) if kind in SHOWS_QUERIES else ()
-                ids = {query.id for query in running}
+                every = self._queries.all
+                listed = every(displayed=kind == "displays") if kind in SHOWS_QUERIES else ()
+                infos = infos_of(tuple(filter(may, listed)))
+                acting = (query for origin in ACTING for query in every(origin))
+                ids = {query.id for query in acting if may(query)}
                 sites = self._sites()
                 gate = self._shared.rights.gate(principal)
                 alarms = shown_alarms(self._alarms.infos(), ids, gate)

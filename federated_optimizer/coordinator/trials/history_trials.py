@@ -186,8 +186,8 @@ class HistoryTrials(HistoryTrialsApi):
         if self._shared.catalog.find(name.text) is not None:
             return ""
         query = self._queries.find(name.text)
-        running = readable(self._shared.rights, principal, self._queries.all())
-        return query.text if query is not None and query in running else ""
+        asked = () if query is None else readable(self._shared.rights, principal, (query,))
+        return asked[0].text if asked else ""
 
     async def _tables(
         self, query: BoundQuery

@@ -99,6 +99,7 @@ async def steps(harness: Any, federation: Any, readers: int, monkeypatch: Any) -
         lines.of("rights", coordinator._grants.check_running)
         lines.of("query", lambda: reader.query(queries[0]))
         lines.of("newest", lambda: reader.queries(Origin.USER, newest))
+        lines.of("displayed", lambda: reader.queries(wanted=Wanted(displayed=True)))
         lines.of("network", reader.network)
         lines.of("definitions", reader.definitions)
         lines.of("alarms", reader.alarms)

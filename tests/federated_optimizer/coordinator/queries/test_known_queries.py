@@ -1,5 +1,6 @@
 """A look-up of a running query looks at no other query."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
@@ -11,10 +12,13 @@ class Named:
 
     looked_at = 0
 
-    def __init__(self, number: int, name: str = "", origin: Origin = Origin.USER) -> None:
+    def __init__(
+        self, number: int, name: str = "", origin: Origin = Origin.USER, display: str = ""
+    ) -> None:
         self.id = f"q{number}"
         self._name = name or self.id
         self.origin = origin
+        self.presentation = SimpleNamespace(display=display)
 
     @property
     def name(self) -> str:
@@ -47,6 +51,16 @@ def test_queries_of_an_origin_are_kept_apart_oldest_first() -> None:
     assert list(index.of(Origin.ALARM)) == []
     assert list(index.of()) == [first, layer, second]
     assert len(index) == 3
+
+
+def test_queries_of_displays_are_kept_apart_oldest_first() -> None:
+    plain, hall, layer = Named(1), Named(2, display="hall"), Named(3, "map", Origin.MAP, "hall")
+    index = known(plain, hall, layer)
+    assert index.displayed() == (hall, layer)
+    assert index.displayed(Origin.MAP) == (layer,)
+    index.discard(plain)
+    index.discard(hall)
+    assert index.displayed() == (layer,)
 
 
 def test_of_two_queries_of_a_name_the_older_one_is_found_until_it_has_ended() -> None:

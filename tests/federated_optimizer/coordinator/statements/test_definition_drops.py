@@ -2,6 +2,7 @@
 
 import pytest
 
+from federated_optimizer.coordinator.statements import definition_drops
 from federated_optimizer.coordinator.statements.definition_drops import (
     Reader,
     dropped_definition,
@@ -50,6 +51,40 @@ def test_what_cannot_be_dropped(catalog: Catalog, text: str, message: str, hint:
 
 def test_if_exists_accepts_what_is_not_there(catalog: Catalog) -> None:
     assert dropped_definition(drop("DROP SOURCE IF EXISTS nothing"), catalog) is None
+
+
+def test_texts_that_name_neither_a_definition_nor_a_view_over_it_are_not_parsed(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def noting(text: str) -> object:
+        parsed.append(text)
+        return parse_statement(text)
+
+    monkeypatch.setattr(definition_drops, "parse_statement", noting)
+    definition = catalog.find("r")
+    assert definition is not None
+    others = [Reader("query", f"q{n}", f"SELECT {n} AS big") for n in range(50)]
+    mine = Reader("query", "mine", "SELECT K FROM X")
+    assert users_of(definition, catalog, [*others, mine]) == ["query mine", "view w", "view x"]
+    assert not [text for text in parsed if "big" in text]
+
+
+def test_users_name_definitions_as_sql_allows() -> None:
+    odd = catalog_of('CREATE SOURCE "A ""b" (k TEXT)')
+    definition = odd.find('a "b')
+    assert definition is not None
+    readers = [
+        Reader("query", "q1", 'SELECT k FROM "A ""b"'),
+        Reader("query", "q2", "SELECT 1 AS a"),
+    ]
+    assert users_of(definition, odd, readers) == ["query q1"]
+    link = catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT)", library=True)
+    source = link.find("link")
+    assert source is not None
+    over = Reader("query", "q3", "SELECT dst FROM reachable")
+    assert users_of(source, link, [over]) == ["query q3"]
 
 
 def test_users_read_directly_and_through_views(catalog: Catalog) -> None:

@@ -7,6 +7,7 @@ import httpx
 from streamsql.errors import DeploymentError
 from streamsql.wire.stored_tables.lake_messages import LakeTask
 from tests.ui.kept_readings import with_leases
+from ui.api.lineage import MOST_QUERIES
 
 
 def test_tables_are_told_with_what_reads_them(client: httpx.Client, console: Any) -> None:
@@ -33,6 +34,20 @@ def test_tables_are_told_with_what_reads_them(client: httpx.Client, console: Any
     ]
     assert found["more"] == 0
     assert found["readers"]["leases"] == [{"kind": "view", "name": "large"}]
+
+
+def test_of_many_queries_over_a_table_the_newest_are_named(
+    client: httpx.Client, console: Any
+) -> None:
+    with_leases(console.coordinator.lake)
+    text = "CREATE TABLE leases (tenant TEXT, seats INTEGER) WITH (source = 'csv', path = 'x.csv')"
+    assert client.post("/api/statements", json={"text": text}).status_code == 200
+    for number in range(MOST_QUERIES + 1):
+        query = f"SELECT tenant FROM leases WHERE seats > {number}"
+        assert client.post("/api/statements", json={"text": query}).status_code == 200
+    readers = client.get("/api/tables").json()["readers"]["leases"]
+    assert [reader["kind"] for reader in readers] == ["query"] * MOST_QUERIES + ["more"]
+    assert len({reader["name"] for reader in readers}) == MOST_QUERIES + 1
 
 
 def test_a_look_at_a_table_has_rows_and_bars(client: httpx.Client, console: Any) -> None:
