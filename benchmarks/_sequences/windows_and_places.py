@@ -101,6 +101,11 @@ def _of_this_second(source: str) -> str:
 
 def sliding() -> Iterator[Template]:
     """Yield queries over windows that slide, and over those of this second."""
+    # Rows of a longer window that show their times are those of a sliding one, too.
+    for seconds in (10, 20):
+        text = "SELECT who, room, minutes, ts FROM {} w"
+        window = f"visits [RANGE {seconds} SECONDS]"
+        yield Template(text.format(window), text.format(f"visits_{seconds}"))
     windows = [
         *(
             (source, f"RANGE {seconds} SECONDS SLIDE 5 SECONDS", _sliding(source, seconds, 5))
