@@ -11,10 +11,15 @@ DEFINITIONS = f"""
 CREATE AGGREGATE counted(v INTEGER) RETURNS INTEGER AS '{MODULES[0]}:Counted';
 CREATE AGGREGATE peak(v DOUBLE) RETURNS DOUBLE MERGED BY MAX AS '{MODULES[1]}:Peak';
 CREATE AGGREGATE harmonic_mean(v DOUBLE) RETURNS DOUBLE AS '{MODULES[1]}:HarmonicMean';
+CREATE AGGREGATE spread(v INTEGER) RETURNS INTEGER AS (MAX(v) - MIN(v));
+CREATE AGGREGATE weighted(v INTEGER, w INTEGER) RETURNS DOUBLE AS
+    (SUM(v * w) * 1.0 / NULLIF(SUM(w), 0));
 """
-"""Aggregates of users: with a value for no rows, of parts, and of neither kind."""
+"""Aggregates of users: with a value for no rows, of parts, of neither kind, and of expressions."""
 
 _SECOND = 1_000_000
+_SPREAD = "MAX(celsius) - MIN(celsius)"
+_WEIGHTED = "SUM(celsius * level) * 1.0 / NULLIF(SUM(level) FILTER (WHERE celsius IS NOT NULL), 0)"
 
 
 def _start(seconds: int) -> str:
@@ -104,6 +109,12 @@ def further_aggregates() -> Iterator[Template]:
         for condition in ("", " WHERE level > 1", " WHERE room = 'r9'"):
             text = f"SELECT {shown}{{}}(celsius) AS n FROM readings{condition}{groups}"
             yield Template(text.format("counted"), text.format("COUNT"))
+    for keys in ("room, level", "room"):
+        for having in ("", " HAVING COUNT(*) > 1"):
+            text = f"SELECT {keys}, {{}} AS v FROM readings GROUP BY {keys}{having}"
+            yield Template(text.format("spread(celsius)"), text.format(_SPREAD))
+            yield Template(text.format("weighted(celsius, level)"), text.format(_WEIGHTED))
+            yield from same(text.format("MAX(celsius)"), text.format("SUM(level)"))
     for keys in ("room, taken", "room"):
         text = f"SELECT {keys}, {{}} AS p FROM seats GROUP BY {keys}"
         yield Template(text.format("peak(share)"), text.format("MAX(ABS(share))"))

@@ -55,6 +55,7 @@ FORMS = {
     "STRING_AGG": r"STRING_AGG\(",
     "ALL": r"> ALL \(",
     "aggregates of users": r"(counted|peak|harmonic_mean)\(",
+    "aggregates that are expressions": r"(spread|weighted)\(",
 }
 """Patterns of texts with forms of which each set has to have queries that share something."""
 
