@@ -82,13 +82,7 @@ def sessions() -> Iterator[Template]:
 def _sliding(source: str, seconds: int, slide: int) -> str:
     """Return the rows of a window that slides, for DuckDB."""
     bound = f"({_NOW} - {_NOW} % {slide * SECOND})"
-    return _chosen(
-        source, f"happened > {bound} - {seconds * SECOND} AND happened <= {bound} AND {_there()}"
-    )
-
-
-def _there() -> str:
-    return f"happened + {25 * SECOND} > {_NOW}"
+    return _chosen(source, f"happened > {bound} - {seconds * SECOND} AND happened <= {bound}")
 
 
 def _chosen(source: str, condition: str) -> str:

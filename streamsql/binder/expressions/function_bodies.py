@@ -129,12 +129,17 @@ def _parsed(text: str) -> tuple[exp.Expr, Script]:
     return statement.body.tree, statement.script
 
 
+@lru_cache(maxsize=_MAX_KEPT)
+def _called(text: str) -> tuple[str, ...]:
+    tree, _ = _parsed(text)
+    names = (str(node.this) for node in nodes_of(tree) if isinstance(node, exp.Anonymous))
+    return tuple(dict.fromkeys(names))
+
+
 def _callees(definition: FunctionDefinition, catalog: Catalog) -> list[FunctionDefinition]:
     if not definition.body:
         return []
-    tree, _ = _parsed(definition.text)
-    names = [str(node.this) for node in nodes_of(tree) if isinstance(node, exp.Anonymous)]
-    found = (catalog.find(name) for name in dict.fromkeys(names))
+    found = map(catalog.find, _called(definition.text))
     return [callee for callee in found if isinstance(callee, FunctionDefinition)]
 
 
@@ -323,8 +328,8 @@ def _too_large(
 ) -> QueryError:
     return environment.unsupported(
         node,
-        f"{definition.name} is too large: written out it has more than {MAX_PARTS:,} parts, or "
-        f"more than {MAX_LEVELS} levels",
+        f"{definition.name} is too large: written out, with its arguments, it has more than "
+        f"{MAX_PARTS:,} parts, or more than {MAX_LEVELS} levels",
         hint="compute the arguments in a query in FROM",
         code="limit_exceeded",
     )

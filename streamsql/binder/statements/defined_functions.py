@@ -11,7 +11,7 @@ from streamsql.binder.aggregation.aggregate_bodies import bind_aggregate
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.expressions.function_bodies import check_nesting, new_body
 from streamsql.binder.expressions.function_expansion import bind_function
-from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES
+from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES, SPELLINGS
 from streamsql.binder.names.environment import Scope
 from streamsql.binder.statements.aggregate_merges import merge_of
 from streamsql.catalog.catalog import Catalog
@@ -31,7 +31,7 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
     """
     name = statement.name
     what = "aggregate" if statement.aggregate else "function"
-    if name.text.upper() in KNOWN_NAMES:
+    if name.text.upper() in {*KNOWN_NAMES, *SPELLINGS}:
         raise BindingError(
             f"{name.text.upper()} is a function of the language",
             span=name.span,
@@ -40,7 +40,7 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
         )
     if not _is_free(statement):
         raise BindingError(
-            f"{name.text.upper()} is a function of SQL, and a call would mean that one",
+            f"{name.text.upper()} means something else in SQL, so this could not be called",
             span=name.span,
             hint="choose another name",
             code="reserved_name",
@@ -75,14 +75,19 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
 
 
 def _is_free(statement: CreateFunction) -> bool:
-    """Whether the parser leaves the meaning of a call to the catalog: it knows more than we do."""
+    """Whether the parser leaves a call, quoted or not, to the catalog: it knows more words."""
     arguments = ", ".join("x" for _ in statement.parameters)
-    name = statement.name.text.replace('"', '""')
-    try:
-        query = parse_statement(f'SELECT "{name}"({arguments})')
-    except QueryError:
-        return False
-    return isinstance(query, Query) and isinstance(query.tree.expressions[0], exp.Anonymous)
+    name = statement.name.text
+    quoted = name.replace('"', '""')
+    for written in (name, f'"{quoted}"'):
+        try:
+            query = parse_statement(f"SELECT {written}({arguments})")
+        except QueryError:
+            return False
+        called = query.tree.expressions[0] if isinstance(query, Query) else None
+        if not isinstance(called, exp.Anonymous) or called.name.lower() != name.lower():
+            return False
+    return True
 
 
 def _with_body(

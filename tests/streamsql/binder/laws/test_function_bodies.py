@@ -287,7 +287,14 @@ def test_calls_stand_where_aggregates_do(ours: str, theirs: str) -> None:
         ("FUNCTION «abs»(x DOUBLE) RETURNS DOUBLE AS (x)", "of the language", "reserved_name"),
         (
             "AGGREGATE «kurtosis»(x DOUBLE) RETURNS DOUBLE AS (MAX(x))",
-            "KURTOSIS is a function of SQL, and a call would mean that one",
+            "KURTOSIS means something else in SQL, so this could not be called",
+            "reserved_name",
+        ),
+        ("FUNCTION «all»(x DOUBLE) RETURNS DOUBLE AS (x + 1)", "ALL means some", "reserved_name"),
+        ("FUNCTION «session»(x DOUBLE) RETURNS DOUBLE AS (x)", "SESSION means", "reserved_name"),
+        (
+            "FUNCTION «time_bucket»(x DOUBLE) RETURNS DOUBLE AS (x)",
+            "TIME_BUCKET is a function of the language",
             "reserved_name",
         ),
         ("FUNCTION «f»() RETURNS DOUBLE AS (1.0)", "has no parameters", "missing_columns"),
