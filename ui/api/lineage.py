@@ -1,5 +1,7 @@
 """Lineage: which views, alarms, sinks and queries rest on a source or table."""
 
+from collections.abc import Iterable
+
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, Wanted
 from federated_optimizer.coordinator.statements.definition_drops import names_used
@@ -17,13 +19,17 @@ MORE = {"kind": "more", "name": "queries"}
 """Stands for those that are not named."""
 
 
-def readers_by_source(coordinator: CoordinatorApi) -> Readers:
-    """Return what reads each source and table that one may see, directly or through views."""
+def readers_by_source(coordinator: CoordinatorApi, names: Iterable[str]) -> Readers:
+    """Return what reads sources and tables that one may see, directly or through views.
+
+    `names` are those of sources and tables, in any case; others are left out.
+    """
     known = coordinator.definitions()
     catalog = Catalog()
     for definition in known:
         catalog.define(definition)
-    sources = {each.name.lower() for each in known if isinstance(each, SourceDefinition)}
+    there = {each.name.lower() for each in known if isinstance(each, SourceDefinition)}
+    sources = there & {name.lower() for name in names}
     found: Readers = {}
     for each in known:
         if not isinstance(each, ViewDefinition | AlarmDefinition | SinkDefinition):

@@ -50,7 +50,7 @@ async def status(coordinator: Coordinator) -> Object:
         "tables": [table_object(table) for table in answer.tables],
         "more": answer.more,
         "jobs": [job_object(job) for job in answer.jobs],
-        "readers": readers_by_source(coordinator),
+        "readers": readers_by_source(coordinator, (table.name for table in answer.tables)),
         "pipeline": pipeline_of(coordinator),
     }
 

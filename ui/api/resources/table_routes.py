@@ -30,7 +30,7 @@ async def tables(coordinator: Coordinator) -> Object:
     return {
         "tables": [stored_object(table) for table in answer.stored],
         "more": answer.more,
-        "readers": readers_by_source(coordinator),
+        "readers": readers_by_source(coordinator, (table.name for table in answer.stored)),
     }
 
 
