@@ -84,6 +84,7 @@ class Aggregation:
     calls: list[AggregateCall] = field(default_factory=list)
     levels: tuple[tuple[int, ...], ...] | None = None
     grouping: Bits = field(default_factory=dict)
+    _numbers: dict[bytes, int] = field(default_factory=dict)
 
     def hook(self, node: exp.Expr) -> Expression | None:
         """Return what stands for an aggregate, or None for another node.
@@ -100,12 +101,13 @@ class Aggregation:
         return self._column(self._call(call))
 
     def _column(self, bound: AggregateCall) -> Column:
-        width = len(self.plan.schema)
-        for number, known in enumerate(self.calls):
-            if msgspec.structs.replace(known, name=bound.name) == bound:
-                return Column(width + number, known.name, known.dtype)
-        self.calls.append(bound)
-        return Column(width + len(self.calls) - 1, bound.name, bound.dtype)
+        # By its bytes: calls of aggregates with a body may be thousands.
+        said = msgspec.msgpack.encode(msgspec.structs.replace(bound, name=""))
+        if said not in self._numbers:
+            self._numbers[said] = len(self.calls)
+            self.calls.append(bound)
+        number = self._numbers[said]
+        return Column(len(self.plan.schema) + number, self.calls[number].name, bound.dtype)
 
     def group_all(self, items: list[SelectItem]) -> None:
         """Group by what GROUP BY ALL means: the items without aggregates and window functions.

@@ -185,7 +185,14 @@ VALUES_ = [
     "SELECT q.n FROM (SELECT (SELECT COUNT(*) FROM u WHERE u.a = t.a) AS n FROM t) AS q "
     "WHERE q.n > 0",
 ]
-TEXTS = [*JOINS, *ASOF, *SETS, *ORDERED, *FILTERS, *VALUES_]
+GROUPINGS = [
+    "SELECT a, GROUPING(a) AS g, SUM(b) AS s FROM t GROUP BY ROLLUP (a)",
+    "SELECT a, c, GROUPING(a) AS g, GROUPING(c) AS h, COUNT(*) AS n FROM t GROUP BY CUBE (a, c)",
+    # A value that is NULL in every group is no bit of GROUPING, though each stands for a MIN.
+    "SELECT a, GROUPING(a) AS g, MIN(CAST(NULL AS INTEGER)) AS m FROM t GROUP BY ROLLUP (a)",
+    "SELECT a, MIN(CAST(NULL AS INTEGER)) AS m, GROUPING(a) AS g FROM t GROUP BY ROLLUP (a)",
+]
+TEXTS = [*JOINS, *ASOF, *SETS, *ORDERED, *FILTERS, *VALUES_, *GROUPINGS]
 
 numbers = st.sampled_from([None, 0, 1, 1, 2])
 texts = st.sampled_from([None, "a", "b"])
