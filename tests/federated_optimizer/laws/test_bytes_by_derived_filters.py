@@ -47,7 +47,7 @@ def test_what_follows_for_the_other_source_saves_bytes(monkeypatch: pytest.Monke
     derived = place(normalize(bound, TOPOLOGY), TOPOLOGY, query="q")
     others = tuple(rule for rule in LOGICAL_RULES if rule.name != "transitive_predicates")
     monkeypatch.setattr("federated_optimizer.planning.LOGICAL_RULES", others)
-    normalized = inspect.unwrap(planning._normalized)((bound, TOPOLOGY, True))  # not as remembered
+    normalized, _ = inspect.unwrap(planning._normalized)((bound, TOPOLOGY))  # not as remembered
     written = place(normalized, TOPOLOGY, query="q")
     with_rule, answer = sent(derived)
     without, same = sent(written)
