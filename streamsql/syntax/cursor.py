@@ -157,7 +157,7 @@ class Cursor:
         return found
 
     def at_string(self) -> bool:
-        """Whether a text in single quotes is next."""
+        """Return True before text in single quotes; names in double quotes are none."""
         return self.token is not None and self.token.token_type == TokenType.STRING
 
     def string(self, what: str) -> tuple[str, Span]:

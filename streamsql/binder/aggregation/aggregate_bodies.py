@@ -114,7 +114,7 @@ def _of_whole_rows(body: Body, call: AggregateCall) -> AggregateCall:
 
 
 def _skips(call: AggregateCall, parameter: int) -> bool:
-    """Whether a call skips rows in which a parameter is NULL."""
+    """Return whether NULL in a parameter, by its number, keeps a row out of a call."""
     if call.function == F.USER:
         strict = not is_called_on_null(call.implementation)
         return strict and any(_is_empty(value, parameter) for value in call.arguments)

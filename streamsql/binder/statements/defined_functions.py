@@ -75,7 +75,7 @@ def define_function(statement: CreateFunction, catalog: Catalog) -> FunctionDefi
 
 
 def _is_free(statement: CreateFunction) -> bool:
-    """Whether the parser leaves a call, quoted or not, to the catalog: it knows more words."""
+    """Return False where a call would be parsed as something else: SQL has words of its own."""
     arguments = ", ".join("x" for _ in statement.parameters)
     name = statement.name.text
     quoted = name.replace('"', '""')
